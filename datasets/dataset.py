@@ -41,6 +41,17 @@ class Dataset:
         stage: the steps of the pipeline.
         class_names: the names of the classes, where a directory gave them.
         file_paths: the files, where a directory gave them.
+
+    Examples:
+        >>> data = (
+        ...     laminar.datasets.Dataset.from_tensor_slices(np.arange(6))
+        ...     .map(lambda x: x * x)
+        ...     .batch(4)
+        ... )
+        >>> for batch in data:
+        ...     print(batch)
+        Tensor([0, 1, 4, 9], shape=(4,), dtype=int64)
+        Tensor([16, 25], shape=(2,), dtype=int64)
     """
 
     def __init__(self, stage: Stage) -> None:

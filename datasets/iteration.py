@@ -26,6 +26,11 @@ class DatasetIterator(Iterator[Any], Closing):
         stage: what is walked.
         number: of the walk: each shuffles anew.
         as_numpy: whether elements are NumPy arrays instead of tensors.
+
+    Examples:
+        >>> iterator = iter(laminar.datasets.Dataset.range(3))
+        >>> next(iterator), next(iterator)
+        (Tensor(0, shape=(), dtype=int64), Tensor(1, shape=(), dtype=int64))
     """
 
     def __init__(self, stage: Stage, number: int, *, as_numpy: bool) -> None:

@@ -31,6 +31,12 @@ class MiniBatches:
         images: as they are given.
         labels: the same.
         epochs_completed: how often all examples have been given.
+
+    Examples:
+        >>> batches = laminar.datasets.MiniBatches(np.zeros((10, 4)), np.zeros((10, 3)))
+        >>> images, labels = batches.next_batch(5)
+        >>> images.shape, labels.shape
+        ((5, 4), (5, 3))
     """
 
     def __init__(self, images: Any, labels: Any, seed: int = 0) -> None:
@@ -77,7 +83,13 @@ class MiniBatches:
 
 
 class DataSets(NamedTuple):
-    """What `read_data_sets` gives."""
+    """What `read_data_sets` gives.
+
+    Examples:
+        >>> data = laminar.datasets.read_data_sets("digits", one_hot=True)
+        >>> data.train.images.shape, data.test.labels.shape
+        ((1437, 64), (360, 10))
+    """
 
     train: MiniBatches
     validation: MiniBatches | None
@@ -106,6 +118,12 @@ def read_data_sets(
     Raises:
         InvalidArgumentError: another source, or a validation size that leaves no examples.
         UnavailableError, DataLossError: of the download.
+
+    Examples:
+        >>> data = laminar.datasets.read_data_sets("digits")
+        >>> images, labels = data.train.next_batch(100)
+        >>> images.shape, labels.shape
+        ((100, 64), (100, 10))
     """
     if source not in _SOURCES:
         raise InvalidArgumentError(

@@ -32,6 +32,18 @@ class PyDataset:
 
     Raises:
         InvalidArgumentError: a count below 1, or a `timeout` that is not positive.
+
+    Examples:
+        >>> class Squares(laminar.utils.PyDataset):
+        ...     def __len__(self):
+        ...         return 2
+        ...
+        ...     def __getitem__(self, index):
+        ...         x = np.arange(3.0).reshape(3, 1) + index
+        ...         return x, x**2
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> history = model.fit(Squares(), verbose=0)
     """
 
     def __init__(

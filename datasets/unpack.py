@@ -12,6 +12,10 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
 
     Raises:
         InvalidArgumentError: more than three parts.
+
+    Examples:
+        >>> laminar.utils.unpack_x_y_sample_weight(("x", "y"))
+        ('x', 'y', None)
     """
     if isinstance(data, list):
         data = tuple(data)
@@ -27,7 +31,12 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
 
 
 def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    """The parts of a batch as a tuple, without the trailing None."""
+    """The parts of a batch as a tuple, without the trailing None.
+
+    Examples:
+        >>> laminar.utils.pack_x_y_sample_weight("x", "y")
+        ('x', 'y')
+    """
     if y is None:
         return (x,) if isinstance(x, list | tuple) else x
     return (x, y) if sample_weight is None else (x, y, sample_weight)

@@ -53,6 +53,17 @@ class AsyncReplicas:
 
     Raises:
         InvalidArgumentError: `most` is no number from 1 on.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     replicas = laminar.distribute.AsyncReplicas(laminar.optimizers.SGD(0.1), most=3)
+        ...     w = engine.Variable(1.0)
+        ...     train = replicas.minimize(w * w)
+        ...     with engine.Session() as session:
+        ...         session.run(engine.global_variables_initializer())
+        ...         session.run(train)
+        ...         session.run(replicas.counts)
+        array([1, 0, 0, 0])
     """
 
     def __init__(self, optimizer: Any, most: int = 1000, name: str = "async_replicas") -> None:

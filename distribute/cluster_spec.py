@@ -28,6 +28,12 @@ class ClusterSpec:
         InvalidArgumentError: a name, an index or an address is none, or an address is given twice
             (port 0, "any that is free", may be).
         DataLossError: the bytes are not those of a ClusterDef.
+
+    Examples:
+        >>> addresses = {"ps": ["host0:2222"], "worker": ["host1:2222", "host2:2222"]}
+        >>> cluster = laminar.distribute.ClusterSpec(addresses)
+        >>> cluster.jobs, cluster.num_tasks("worker"), cluster.task_address("worker", 1)
+        (['ps', 'worker'], 2, 'host2:2222')
     """
 
     def __init__(self, cluster: Any) -> None:

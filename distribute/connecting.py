@@ -37,6 +37,16 @@ def connect_to_cluster(
     Raises:
         AlreadyExistsError: the process is connected, or the cluster has a job of that name.
         UnavailableError: a task does not answer.
+
+    Examples:
+        >>> from laminar.distribute import Server, connect_to_cluster
+        >>> with Server({"worker": ["localhost:0"]}) as server:
+        ...     address = server.target.removeprefix("grpc://")
+        ...     with connect_to_cluster({"worker": [address]}):
+        ...         with engine.device("/job:worker/task:0"):
+        ...             y = ops.ones((2,)) * 3
+        >>> y.numpy()
+        array([3., 3.], dtype=float32)
     """
     if isinstance(cluster, Server):
         server = cluster

@@ -184,6 +184,16 @@ class Coordinator:
 
     Raises:
         InvalidArgumentError: the cluster has no workers, or `build` makes other variables for one.
+
+    Examples:
+        >>> from laminar.distribute import Coordinator, Server
+        >>> with Server({"worker": ["localhost:0"]}) as server:
+        ...     cluster = {"worker": [server.target.removeprefix("grpc://")]}
+        ...     with Coordinator(cluster, lambda task: engine.constant(task + 1.0)) as coordinator:
+        ...         result = coordinator.schedule(lambda worker: worker.run(worker.made))
+        ...         coordinator.join()
+        >>> result.fetch()
+        np.float32(1.0)
     """
 
     def __init__(

@@ -43,6 +43,11 @@ class DataParallel:
         InvalidArgumentError: no devices, one twice, an unknown mode, or a bound below 0 or
             without "async".
         NotFoundError: a device does not exist.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((4,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse", strategy=laminar.distribute.DataParallel(2))
+        >>> history = model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
     """
 
     def __init__(

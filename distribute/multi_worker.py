@@ -94,6 +94,14 @@ class MultiWorker:
     Raises:
         InvalidArgumentError: an argument out of range.
         FailedPreconditionError: mpi4py is missing, or the workers run other versions of laminar.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((4,)), layers.Dense(1)])
+        >>> strategy = (
+        ...     laminar.distribute.MultiWorker()
+        ... )  # of one process, unless `laminar launch` runs more
+        >>> model.compile("sgd", "mse", strategy=strategy)
+        >>> history = model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
     """
 
     is_async = False

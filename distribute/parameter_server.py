@@ -80,6 +80,11 @@ class ParameterServer:
         InvalidArgumentError: the cluster has no servers or no workers, an argument is out of
             range, or TF_CONFIG is malformed.
         SystemExit: in a task that does not lead, when the program that leads has ended.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((4,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse", strategy=laminar.distribute.ParameterServer())
+        >>> history = model.fit(np.ones((8, 4)), np.ones((8, 1)), batch_size=4, verbose=0)
     """
 
     def __init__(

@@ -37,6 +37,11 @@ class RoundRobin:
 
     Args:
         num_tasks: how many servers there are.
+
+    Examples:
+        >>> strategy = laminar.distribute.RoundRobin(2)
+        >>> [strategy(None) for _ in range(4)]
+        [0, 1, 0, 1]
     """
 
     def __init__(self, num_tasks: int) -> None:
@@ -61,6 +66,11 @@ class GreedyLoadBalancing:
 
     Attributes:
         loads: of the servers until now.
+
+    Examples:
+        >>> strategy = laminar.distribute.GreedyLoadBalancing(2, load_of=lambda op: 1.0)
+        >>> [strategy(None) for _ in range(4)]
+        [0, 1, 0, 1]
     """
 
     def __init__(self, num_tasks: int, load_of: Callable[[Operation], float] | None = None) -> None:
@@ -122,6 +132,15 @@ def replica_device_setter(
     Raises:
         InvalidArgumentError: a device is none, the devices are not to be merged, or (while the
             graph is built) a strategy names a server that is none.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     with engine.device(laminar.distribute.replica_device_setter(ps_tasks=2)):
+        ...         v = engine.Variable(1.0, name="v")
+        ...         w = engine.Variable(2.0, name="w")
+        ...         y = v + w
+        >>> str(v.device), str(w.device), str(y.device)
+        ('/job:ps/task:0', '/job:ps/task:1', '/job:worker')
     """
     if not merge_devices:
         raise InvalidArgumentError(

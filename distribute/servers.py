@@ -48,6 +48,12 @@ class Server:
         AlreadyExistsError: another program listens at the address.
         PermissionDeniedError: other machines can reach the address, and there are no credentials.
         NotFoundError: nobody speaks the protocol.
+
+    Examples:
+        >>> with laminar.distribute.Server({"worker": ["localhost:0"]}) as server:
+        ...     with engine.Graph().as_default(), engine.Session(server.target) as session:
+        ...         session.run(engine.constant(2.0) * 3)
+        np.float32(6.0)
     """
 
     def __init__(

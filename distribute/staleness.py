@@ -28,6 +28,11 @@ class Staleness:
 
     Args:
         most: the bound, None for none.
+
+    Examples:
+        >>> staleness = laminar.distribute.Staleness()
+        >>> staleness.most is None
+        True
     """
 
     def __init__(self, most: int | None = None) -> None:

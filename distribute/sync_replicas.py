@@ -72,6 +72,12 @@ class SyncReplicas:
 
     Raises:
         InvalidArgumentError: more replicas to aggregate than there are, or a replica out of range.
+
+    Examples:
+        >>> laminar.distribute.SyncReplicas(laminar.optimizers.SGD(0.1), 5, total_num_replicas=4)
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.InvalidArgumentError: SyncReplicas: a step would wait for ...
     """
 
     def __init__(

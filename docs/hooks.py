@@ -6,6 +6,7 @@ package; mkdocstrings reads each one's signature and docstring from its source.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
@@ -28,7 +29,9 @@ PACKAGES = {
     "laminar": "What most programs need.",
     "laminar.layers": "What models are made of.",
     "laminar.ops": "Functions of tensors, with NumPy's arguments and Keras's promotion.",
+    "laminar.ops.image": "Functions of images.",
     "laminar.random": "Random numbers that repeat.",
+    "laminar.models": "Layers that are trained, evaluated and saved together.",
     "laminar.losses": "How far predictions are from labels.",
     "laminar.metrics": "What is counted over batches.",
     "laminar.optimizers": "How variables follow gradients.",
@@ -38,14 +41,33 @@ PACKAGES = {
     "laminar.regularizers": "What is added to a loss for the sake of the weights.",
     "laminar.constraints": "What weights are held to.",
     "laminar.activations": "Functions that layers apply.",
+    "laminar.quantizers": "Weights and products in few bits.",
+    "laminar.dtype_policies": "The types in which layers compute and keep their weights.",
     "laminar.datasets": "Pipelines of examples, and data sets to try things out with.",
     "laminar.saving": "Files of models.",
     "laminar.export": "Files that run without the code that made them.",
     "laminar.distribute": "Several devices, processes and machines.",
     "laminar.engine": "Graphs, sessions, functions, state.",
+    "laminar.engine.summary": "What TensorBoard shows.",
+    "laminar.engine.errors": "The errors that laminar raises.",
+    "laminar.profiler": "What ran when, and how fast.",
     "laminar.applications": "Networks that are ready to use.",
+    "laminar.distillation": "Models that learn from others.",
+    "laminar.bounding_boxes": "Boxes around what is in images.",
+    "laminar.visualization": "Images with what was found in them.",
+    "laminar.wrappers": "Models for scikit-learn.",
+    "laminar.preprocessing": "Older ways to prepare data.",
+    "laminar.config": "Settings of the process.",
+    "laminar.backend": "Types and names, for code written for Keras.",
+    "laminar.tree": "Structures of tuples, lists and dicts.",
+    "laminar.typing": "Types for annotations.",
     "laminar.utils": "Helpers.",
 }
+
+EXAMPLES = (
+    "Examples have `np` (NumPy), `laminar`, and of it `engine`, `layers` and `ops`; "
+    "numbers are shown with four digits."
+)
 
 
 def page_of(source: str) -> str:
@@ -59,16 +81,38 @@ def page_of(source: str) -> str:
     return _LINK.sub(link, (ROOT / source).read_text(encoding="utf-8"))
 
 
+def exported(package: str) -> list[str]:
+    """The names that a package gives away: its own, and those it imports `as` what they are.
+
+    This is the rule by which type checkers tell them from what a module imports for itself; the
+    `.pyi` file says it where a package loads its names late.
+    """
+    module = import_module(package)
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    source = Path(str(module.__file__))
+    stub = source.with_suffix(".pyi")
+    names = set()
+    for node in ast.parse((stub if stub.exists() else source).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            names.update(exported(f"{package.rsplit('.', 1)[0]}.{node.module}"))
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname for alias in node.names if alias.asname)
+    return [name for name in names if not name.startswith("_")]
+
+
 def public(package: str) -> Iterator[str]:
     """Where the public classes and functions of a package are defined, in the order of names."""
     module = import_module(package)
-    names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
-    for name in sorted(names, key=str.lower):
+    for name in sorted(exported(package), key=str.lower):
         thing: Any = getattr(module, name)
         home = getattr(thing, "__module__", "") or ""
-        is_ours = home.split(".")[0] == "laminar" and hasattr(thing, "__qualname__")
+        where = getattr(thing, "__qualname__", "<")  # `engine.trace` is of a room above, see there
+        is_ours = home.split(".")[0] == "laminar" and "<" not in where
         if is_ours and (inspect.isclass(thing) or callable(thing)):
-            yield f"{home}.{thing.__qualname__}"
+            yield f"{home}.{where}"
 
 
 def reference() -> dict[str, str]:
@@ -79,7 +123,7 @@ def reference() -> dict[str, str]:
             homes.setdefault(path, package)
     pages = {}
     for package, what in PACKAGES.items():
-        lines = [f"# {package}", "", what, ""]
+        lines = [f"# {package}", "", f"{what} {EXAMPLES}", ""]
         for path in dict.fromkeys(public(package)):
             home = homes[path]
             name = path.rsplit(".", 1)[-1]

@@ -19,6 +19,10 @@ class Origin(NamedTuple):
         task: such as "/job:worker/task:1".
         device: full name of the device; empty where none has to do with it.
         step_id: of the step; None outside of one.
+
+    Examples:
+        >>> engine.errors.Origin("/job:worker/task:1", step_id=3).task
+        '/job:worker/task:1'
     """
 
     task: str
@@ -45,6 +49,11 @@ class LaminarError(Exception):
         origin: the task of a cluster, device and step; None for errors of this process.
         error_code: the number of the status, as gRPC and TensorFlow count.
         op, node_def: the operation that failed, and it as data, where the caller's graph has it.
+
+    Examples:
+        >>> error = engine.errors.ShapeError("the sizes differ", remedy="transpose one")
+        >>> isinstance(error, engine.errors.LaminarError), error.remedy
+        (True, 'transpose one')
     """
 
     error_code: ClassVar[int] = 2  # unknown
@@ -98,13 +107,25 @@ def _rebuild(
 
 
 class CancelledError(LaminarError):
-    """The step was cancelled."""
+    """The step was cancelled.
+
+    Examples:
+        >>> issubclass(engine.errors.CancelledError, engine.errors.LaminarError)
+        True
+    """
 
     error_code = 1
 
 
 class InvalidArgumentError(LaminarError, ValueError):
-    """An argument has a value that the operation does not take."""
+    """An argument has a value that the operation does not take.
+
+    Examples:
+        >>> layers.Dense(0)
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.InvalidArgumentError: Dense 'dense': units must be a ...
+    """
 
     error_code = 3
 
@@ -114,37 +135,89 @@ class UnknownSizeError(InvalidArgumentError, TypeError):
 
 
 class ShapeError(InvalidArgumentError):
-    """A shape does not fit."""
+    """A shape does not fit.
+
+    Examples:
+        >>> ops.matmul(np.ones((2, 3)), np.ones((2, 3)))
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.ShapeError: MatMul: the inner dimensions differ: a is ...
+    """
 
 
 class DTypeError(LaminarError, TypeError, ValueError):
-    """An element type does not fit."""
+    """An element type does not fit.
+
+    Examples:
+        >>> engine.add_n([engine.constant(1.0), engine.constant(1)])
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.DTypeError: AddN: the inputs must have one dtype, got ...
+    """
 
     error_code = 3
 
 
 class NotFoundError(LaminarError, KeyError, ValueError):
-    """A name, key or file does not exist."""
+    """A name, key or file does not exist.
+
+    Examples:
+        >>> engine.lookup("NoSuchOp")
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.NotFoundError: no op is named ...
+    """
 
     error_code = 5
 
 
 class UnknownClassError(NotFoundError, TypeError):
-    """A config names a class or function that nobody knows, or that no config makes."""
+    """A config names a class or function that nobody knows, or that no config makes.
+
+    Examples:
+        >>> layers.deserialize({"class_name": "Nothing", "config": {}})
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.UnknownClassError: the config names 'Nothing', which ...
+    """
 
 
 class MissingFileError(NotFoundError, FileNotFoundError):
-    """A file does not exist."""
+    """A file does not exist.
+
+    Examples:
+        >>> laminar.saving.load_model("nowhere.keras")
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.MissingFileError: there is no file at ...
+    """
 
 
 class OutOfRangeError(LaminarError):
-    """An input has come to its end."""
+    """An input has come to its end.
+
+    Examples:
+        >>> queue = engine.FIFOQueue(1, ["int32"])
+        >>> _ = queue.close()
+        >>> queue.dequeue()
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.OutOfRangeError: queue 'fifo_queue' is closed and has too ...
+    """
 
     error_code = 11
 
 
 class FailedPreconditionError(LaminarError, RuntimeError, ValueError):
-    """The system is not in the state that the operation needs."""
+    """The system is not in the state that the operation needs.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     session.run(engine.Variable(1.0, name="w"))
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.FailedPreconditionError: variable 'w' is read before it ...
+    """
 
     error_code = 9
 
@@ -154,54 +227,103 @@ class UnknownTruthError(FailedPreconditionError, TypeError):
 
 
 class AbortedError(LaminarError):
-    """The operation was given up, most often because another one failed."""
+    """The operation was given up, most often because another one failed.
+
+    Examples:
+        >>> issubclass(engine.errors.AbortedError, engine.errors.LaminarError)
+        True
+    """
 
     error_code = 10
 
 
 class UnavailableError(LaminarError, ConnectionError):
-    """A service, a network or another process cannot be reached."""
+    """A service, a network or another process cannot be reached.
+
+    Examples:
+        >>> issubclass(engine.errors.UnavailableError, ConnectionError)
+        True
+    """
 
     error_code = 14
 
 
 class UnimplementedError(LaminarError, NotImplementedError):
-    """Not implemented for these arguments or on this device."""
+    """Not implemented for these arguments or on this device.
+
+    Examples:
+        >>> issubclass(engine.errors.UnimplementedError, NotImplementedError)
+        True
+    """
 
     error_code = 12
 
 
 class DeadlineExceededError(LaminarError, TimeoutError):
-    """The time allowed has run out."""
+    """The time allowed has run out.
+
+    Examples:
+        >>> issubclass(engine.errors.DeadlineExceededError, TimeoutError)
+        True
+    """
 
     error_code = 4
 
 
 class ResourceExhaustedError(LaminarError, MemoryError):
-    """Memory, or a limit set by the user, has run out."""
+    """Memory, or a limit set by the user, has run out.
+
+    Examples:
+        >>> issubclass(engine.errors.ResourceExhaustedError, MemoryError)
+        True
+    """
 
     error_code = 8
 
 
 class DataLossError(LaminarError, ValueError):
-    """Stored data is damaged, truncated or not what it claims to be."""
+    """Stored data is damaged, truncated or not what it claims to be.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("broken.keras").write_text("text")
+        >>> laminar.saving.load_model("broken.keras")
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.DataLossError: broken.keras: the archive is damaged or ...
+    """
 
     error_code = 15
 
 
 class PermissionDeniedError(LaminarError, PermissionError):
-    """Refused for want of a right or because it would not be safe."""
+    """Refused for want of a right or because it would not be safe.
+
+    Examples:
+        >>> issubclass(engine.errors.PermissionDeniedError, PermissionError)
+        True
+    """
 
     error_code = 7
 
 
 class AlreadyExistsError(LaminarError, ValueError):
-    """The name is already taken."""
+    """The name is already taken.
+
+    Examples:
+        >>> issubclass(engine.errors.AlreadyExistsError, ValueError)
+        True
+    """
 
     error_code = 6
 
 
 class InternalError(LaminarError, AssertionError):
-    """A bug in laminar."""
+    """A bug in laminar.
+
+    Examples:
+        >>> issubclass(engine.errors.InternalError, engine.errors.LaminarError)
+        True
+    """
 
     error_code = 13

@@ -113,7 +113,12 @@ def warn(message: str) -> None:
 
 
 def layer_path() -> str:
-    """The layers whose `call` is running in this thread, as "model/block/dense"."""
+    """The layers whose `call` is running in this thread, as "model/block/dense".
+
+    Examples:
+        >>> engine.errors.layer_path()
+        ''
+    """
     return "/".join(_path.names)
 
 

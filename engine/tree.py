@@ -13,7 +13,12 @@ _CONTAINERS = (list, tuple, dict)
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether `structure` is a container rather than a leaf."""
+    """Whether `structure` is a container rather than a leaf.
+
+    Examples:
+        >>> laminar.tree.is_nested([1]), laminar.tree.is_nested("text")
+        (True, False)
+    """
     return isinstance(structure, _CONTAINERS) and not hasattr(structure, "is_compatible_with")
 
 
@@ -28,14 +33,24 @@ def children(x: Any) -> list[tuple[Any, Any]]:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of `structure` in order; dicts by sorted key."""
+    """The leaves of `structure` in order; dicts by sorted key.
+
+    Examples:
+        >>> laminar.tree.flatten({"b": [2, 3], "a": 1})
+        [1, 2, 3]
+    """
     if not is_nested(structure):
         return [structure]
     return [leaf for _, child in children(structure) for leaf in flatten(child)]
 
 
 def flatten_with_path(structure: Any, path: Path = ()) -> list[tuple[Path, Any]]:
-    """The leaves of `structure` in order, each with the keys that lead to it."""
+    """The leaves of `structure` in order, each with the keys that lead to it.
+
+    Examples:
+        >>> laminar.tree.flatten_with_path({"b": [2, 3], "a": 1})
+        [(('a',), 1), (('b', 0), 2), (('b', 1), 3)]
+    """
     if not is_nested(structure):
         return [(path, structure)]
     return [
@@ -50,6 +65,10 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
 
     Raises:
         InvalidArgumentError: the numbers of leaves differ.
+
+    Examples:
+        >>> laminar.tree.pack_sequence_as({"a": 0, "b": [0]}, [1, 2])
+        {'a': 1, 'b': [2]}
     """
     expected = len(flatten(structure))
     if expected != len(flat_sequence):

@@ -57,6 +57,10 @@ def relu(
         threshold: values up to it count as negative.
 
     Source: Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", 2010.
+
+    Examples:
+        >>> laminar.activations.relu(ops.array([-1.0, 9.0]), negative_slope=0.1, max_value=6.0)
+        Tensor([-0.1,  6. ], shape=(2,), dtype=float32)
     """
     x = ops.convert_to_tensor(x)
     if negative_slope and max_value is None and not threshold:
@@ -79,18 +83,32 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
         approximate: whether to use 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))).
 
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016, arXiv:1606.08415.
+
+    Examples:
+        >>> laminar.activations.gelu(ops.array([-1.0, 1.0]))
+        Tensor([-0.1587,  0.8413], shape=(2,), dtype=float32)
     """
     return ops.gelu(x, approximate)
 
 
 @public
 def exponential(x: TensorLike) -> Tensor:
-    """exp(x)."""
+    """exp(x).
+
+    Examples:
+        >>> laminar.activations.exponential(ops.array([0.0, 1.0]))
+        Tensor([1.    , 2.7183], shape=(2,), dtype=float32)
+    """
     return ops.exp(x)
 
 
 def linear(x: TensorLike) -> Any:
-    """`x` itself."""
+    """`x` itself.
+
+    Examples:
+        >>> laminar.activations.linear(ops.array([-1.0, 1.0]))
+        Tensor([-1.,  1.], shape=(2,), dtype=float32)
+    """
     return x
 
 
@@ -100,6 +118,10 @@ def mish(x: TensorLike) -> Tensor:
 
     Source: Misra, "Mish: a self regularized non-monotonic activation function", 2019,
         arXiv:1908.08681.
+
+    Examples:
+        >>> laminar.activations.mish(ops.array([-1.0, 1.0]))
+        Tensor([-0.3034,  0.8651], shape=(2,), dtype=float32)
     """
     x = ops.convert_to_tensor(x)
     return ops.multiply(x, ops.tanh(ops.softplus(x)))
@@ -148,7 +170,12 @@ list_builtins("keras.activations", _NAMES)
 
 
 def serialize(activation: Callable[..., Any]) -> Any:
-    """The name of a built-in activation, the config of any other."""
+    """The name of a built-in activation, the config of any other.
+
+    Examples:
+        >>> laminar.activations.serialize(laminar.activations.mish)
+        'mish'
+    """
     name = getattr(activation, "__name__", None)
     module = getattr(activation, "__module__", "")
     if name in _NAMES and (module == __name__ or module.startswith("laminar.ops.")):
@@ -157,7 +184,12 @@ def serialize(activation: Callable[..., Any]) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The activation that `serialize` described."""
+    """The activation that `serialize` described.
+
+    Examples:
+        >>> laminar.activations.deserialize("mish") is laminar.activations.mish
+        True
+    """
     if isinstance(config, str):
         return get(config)
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
@@ -168,5 +200,9 @@ def get(identifier: ActivationLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: nothing of that name exists.
+
+    Examples:
+        >>> laminar.activations.get("relu")(ops.array([-1.0, 1.0]))
+        Tensor([0., 1.], shape=(2,), dtype=float32)
     """
     return linear if identifier is None else lookup("activation", identifier, _NAMES)

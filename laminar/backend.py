@@ -25,23 +25,44 @@ _uids: Counter[str] = Counter()
 
 
 def get_uid(prefix: str = "") -> int:
-    """The next number of a count that each prefix has for itself, from 1."""
+    """The next number of a count that each prefix has for itself, from 1.
+
+    Examples:
+        >>> first = laminar.backend.get_uid("mine")
+        >>> laminar.backend.get_uid("mine") - first
+        1
+    """
     with _lock:
         _uids[prefix] += 1
         return _uids[prefix]
 
 
 def is_float_dtype(dtype: Any) -> bool:
-    """Whether an element type is a floating one; None stands for the default."""
+    """Whether an element type is a floating one; None stands for the default.
+
+    Examples:
+        >>> laminar.backend.is_float_dtype("bfloat16"), laminar.backend.is_float_dtype("int8")
+        (True, False)
+    """
     return dtype is None or as_dtype(dtype).is_floating
 
 
 def is_int_dtype(dtype: Any) -> bool:
-    """Whether an element type is an integer one; None stands for the default."""
+    """Whether an element type is an integer one; None stands for the default.
+
+    Examples:
+        >>> laminar.backend.is_int_dtype("uint8"), laminar.backend.is_int_dtype("float32")
+        (True, False)
+    """
     return dtype is not None and as_dtype(dtype).is_integer
 
 
 def result_type(*dtypes: Any) -> str:
-    """The element type of an expression of these types; None and nothing are the default float."""
+    """The element type of an expression of these types; None and nothing are the default float.
+
+    Examples:
+        >>> laminar.backend.result_type("int32", "float16")
+        'float16'
+    """
     default = floatx()
     return str(_result_type(*(default if d is None else d for d in dtypes or (None,))))

@@ -31,7 +31,18 @@ Axes = int | Sequence[int]
 
 
 class Constraint(Recorded):
-    """A projection of weights. Abstract: a subclass defines `__call__` and `get_config`."""
+    """A projection of weights. Abstract: a subclass defines `__call__` and `get_config`.
+
+    Examples:
+        >>> class AtMostOne(laminar.constraints.Constraint):
+        ...     def __call__(self, w):
+        ...         return ops.minimum(w, 1.0)
+        >>> w = laminar.Variable([0.5, 0.5])
+        >>> w.constraint = AtMostOne()
+        >>> laminar.optimizers.SGD(1.0).apply([ops.array([-2.0, 0.25])], [w])
+        >>> w.numpy()
+        array([1.  , 0.25], dtype=float32)
+    """
 
     def __call__(self, w: Any) -> Any:
         """The weights that stand in for `w`."""
@@ -63,6 +74,11 @@ class MaxNorm(Constraint):
         max_value: the greatest length.
         axis: the axis, or axes, of the vectors: 0 for the inputs of each unit of a Dense layer,
             [0, 1, 2] for each filter of a Conv2D layer.
+
+    Examples:
+        >>> laminar.constraints.MaxNorm(1.0)(np.array([[3.0, 0.3], [4.0, 0.4]]))
+        Tensor([[0.6, 0.3],
+                [0.8, 0.4]], shape=(2, 2), dtype=float64)
     """
 
     def __init__(self, max_value: float = 2, axis: Axes = 0) -> None:
@@ -79,7 +95,12 @@ class MaxNorm(Constraint):
 
 
 class NonNeg(Constraint):
-    """Negative weights become 0."""
+    """Negative weights become 0.
+
+    Examples:
+        >>> laminar.constraints.NonNeg()(np.array([-1.0, 2.0]))
+        Tensor([0., 2.], shape=(2,), dtype=float64)
+    """
 
     def __call__(self, w: TensorLike) -> Any:
         return ops.maximum(w, 0)
@@ -90,6 +111,11 @@ class UnitNorm(Constraint):
 
     Args:
         axis: the axis, or axes, of the vectors; see `MaxNorm`.
+
+    Examples:
+        >>> laminar.constraints.UnitNorm()(np.array([[3.0], [4.0]]))
+        Tensor([[0.6],
+                [0.8]], shape=(2, 1), dtype=float64)
     """
 
     def __init__(self, axis: Axes = 0) -> None:
@@ -111,6 +137,11 @@ class MinMaxNorm(Constraint):
         max_value: the greatest length.
         rate: how far a length moves to the nearest one of the range: 1 all the way.
         axis: the axis, or axes, of the vectors; see `MaxNorm`.
+
+    Examples:
+        >>> laminar.constraints.MinMaxNorm(1.0, 2.0)(np.array([[3.0, 0.3], [4.0, 0.4]]))
+        Tensor([[1.2, 0.6],
+                [1.6, 0.8]], shape=(2, 2), dtype=float64)
     """
 
     def __init__(
@@ -159,12 +190,23 @@ list_builtins("keras.constraints", _NAMES)
 
 
 def serialize(constraint: Constraint | Callable[..., Any] | None) -> Any:
-    """A constraint as plain data."""
+    """A constraint as plain data.
+
+    Examples:
+        >>> laminar.constraints.serialize(laminar.constraints.MaxNorm(3))["config"]
+        {'max_value': 3, 'axis': 0}
+    """
     return serialize_keras_object(constraint)
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The constraint that `serialize` described."""
+    """The constraint that `serialize` described.
+
+    Examples:
+        >>> config = laminar.constraints.serialize(laminar.constraints.MaxNorm(3))
+        >>> laminar.constraints.deserialize(config).max_value
+        3
+    """
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
 
 
@@ -173,5 +215,9 @@ def get(identifier: ConstraintLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: nothing of that name exists.
+
+    Examples:
+        >>> laminar.constraints.get("non_neg")(np.array([-1.0, 2.0]))
+        Tensor([0., 2.], shape=(2,), dtype=float64)
     """
     return lookup("constraint", identifier, _NAMES)

@@ -31,7 +31,17 @@ __all__ = [
 
 
 class Regularizer(Recorded):
-    """A penalty on a tensor. Abstract: a subclass defines `__call__` and `get_config`."""
+    """A penalty on a tensor. Abstract: a subclass defines `__call__` and `get_config`.
+
+    Examples:
+        >>> class SumToOne(laminar.regularizers.Regularizer):
+        ...     def __call__(self, x):
+        ...         return (ops.sum(x) - 1) ** 2
+        >>> layer = layers.Dense(1, kernel_initializer="ones", kernel_regularizer=SumToOne())
+        >>> y = layer(np.ones((1, 3)))
+        >>> layer.losses
+        [Tensor(4., shape=(), dtype=float32)]
+    """
 
     def __call__(self, x: Any) -> Any:
         """The penalty of `x`, a scalar."""
@@ -67,6 +77,10 @@ class L1L2(Regularizer):
     Args:
         l1: factor of the absolute values.
         l2: factor of the squares.
+
+    Examples:
+        >>> laminar.regularizers.L1L2(0.1, 0.1)(np.array([1.0, -2.0]))
+        Tensor(0.8, shape=(), dtype=float64)
     """
 
     def __init__(self, l1: float | None = 0.0, l2: float | None = 0.0) -> None:
@@ -91,6 +105,10 @@ class L1(Regularizer):
 
     Args:
         l1: the factor.
+
+    Examples:
+        >>> laminar.regularizers.L1(0.1)(np.array([1.0, -2.0]))
+        Tensor(0.3, shape=(), dtype=float64)
     """
 
     def __init__(self, l1: float | None = 0.01) -> None:
@@ -108,6 +126,10 @@ class L2(Regularizer):
 
     Args:
         l2: the factor.
+
+    Examples:
+        >>> laminar.regularizers.L2(0.1)(np.array([1.0, -2.0]))
+        Tensor(0.5, shape=(), dtype=float64)
     """
 
     def __init__(self, l2: float | None = 0.01) -> None:
@@ -126,6 +148,11 @@ class OrthogonalRegularizer(Regularizer):
     Args:
         factor: of the penalty.
         mode: "rows" or "columns".
+
+    Examples:
+        >>> penalty = laminar.regularizers.OrthogonalRegularizer(1.0)
+        >>> penalty(np.array([[1.0, 0.0], [0.0, 2.0]])), penalty(np.array([[1.0, 1.0], [2.0, 2.0]]))
+        (Tensor(0., shape=(), dtype=float64), Tensor(1., shape=(), dtype=float64))
     """
 
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
@@ -171,12 +198,23 @@ list_builtins("keras.regularizers", _NAMES)
 
 
 def serialize(regularizer: Regularizer | Callable[..., Any] | None) -> Any:
-    """A regularizer as plain data."""
+    """A regularizer as plain data.
+
+    Examples:
+        >>> laminar.regularizers.serialize(laminar.regularizers.L2(0.5))["config"]
+        {'l2': 0.5}
+    """
     return serialize_keras_object(regularizer)
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The regularizer that `serialize` described."""
+    """The regularizer that `serialize` described.
+
+    Examples:
+        >>> config = laminar.regularizers.serialize(laminar.regularizers.L2(0.5))
+        >>> laminar.regularizers.deserialize(config)(np.array([2.0]))
+        Tensor(2., shape=(), dtype=float64)
+    """
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
 
 
@@ -185,5 +223,9 @@ def get(identifier: RegularizerLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: nothing of that name exists.
+
+    Examples:
+        >>> laminar.regularizers.get("l2")(np.array([10.0]))
+        Tensor(1., shape=(), dtype=float64)
     """
     return lookup("regularizer", identifier, _NAMES)

@@ -27,7 +27,12 @@ class _Settings:
 
 
 def backend() -> str:
-    """The name of the engine that computes: "laminar"."""
+    """The name of the engine that computes: "laminar".
+
+    Examples:
+        >>> laminar.config.backend()
+        'laminar'
+    """
     return _BACKEND
 
 
@@ -36,6 +41,9 @@ def set_backend(backend: str) -> None:
 
     Raises:
         InvalidArgumentError: another name.
+
+    Examples:
+        >>> laminar.config.set_backend("laminar")
     """
     if backend != _BACKEND:
         raise InvalidArgumentError(
@@ -45,7 +53,12 @@ def set_backend(backend: str) -> None:
 
 
 def floatx() -> str:
-    """The default floating type, as a string."""
+    """The default floating type, as a string.
+
+    Examples:
+        >>> laminar.config.floatx()
+        'float32'
+    """
     return str(Defaults.floating)
 
 
@@ -57,6 +70,12 @@ def set_floatx(value: Any) -> None:
 
     Raises:
         InvalidArgumentError: any other type.
+
+    Examples:
+        >>> laminar.config.set_floatx("float64")
+        >>> ops.ones((2,)).dtype
+        'float64'
+        >>> laminar.config.set_floatx("float32")
     """
     dtype = as_dtype(value)
     if dtype not in FLOATING:
@@ -67,22 +86,46 @@ def set_floatx(value: Any) -> None:
 
 
 def epsilon() -> float:
-    """The small number that keeps quotients and logarithms finite."""
+    """The small number that keeps quotients and logarithms finite.
+
+    Examples:
+        >>> laminar.config.epsilon()
+        1e-07
+    """
     return _Settings.epsilon
 
 
 def set_epsilon(value: float) -> None:
-    """Set the number that `epsilon()` gives."""
+    """Set the number that `epsilon()` gives.
+
+    Examples:
+        >>> laminar.config.set_epsilon(1e-6)
+        >>> laminar.config.epsilon()
+        1e-06
+        >>> laminar.config.set_epsilon(1e-7)
+    """
     _Settings.epsilon = float(value)
 
 
 def image_data_format() -> DataFormat:
-    """Where images have their channels: "channels_last" or "channels_first"."""
+    """Where images have their channels: "channels_last" or "channels_first".
+
+    Examples:
+        >>> laminar.config.image_data_format()
+        'channels_last'
+    """
     return _Settings.image_data_format
 
 
 def set_image_data_format(data_format: DataFormat) -> None:
-    """Set the default layout of images: "channels_last" or "channels_first"."""
+    """Set the default layout of images: "channels_last" or "channels_first".
+
+    Examples:
+        >>> laminar.config.set_image_data_format("channels_first")
+        >>> layers.GlobalAveragePooling2D()(np.zeros((1, 3, 8, 8))).shape
+        (1, 3)
+        >>> laminar.config.set_image_data_format("channels_last")
+    """
     _Settings.image_data_format = standardize_data_format(data_format)
 
 
@@ -91,6 +134,10 @@ def standardize_data_format(data_format: str | None) -> DataFormat:
 
     Raises:
         InvalidArgumentError: any other name.
+
+    Examples:
+        >>> laminar.config.standardize_data_format(None)
+        'channels_last'
     """
     if data_format is None:
         return _Settings.image_data_format
@@ -104,32 +151,68 @@ def standardize_data_format(data_format: str | None) -> DataFormat:
 
 
 def is_interactive_logging_enabled() -> bool:
-    """Whether progress goes to a bar that is redrawn, rather than to log lines."""
+    """Whether progress goes to a bar that is redrawn, rather than to log lines.
+
+    Examples:
+        >>> laminar.config.is_interactive_logging_enabled()
+        True
+    """
     return _Settings.interactive_logging
 
 
 def enable_interactive_logging() -> None:
-    """Show progress as a bar on the terminal."""
+    """Show progress as a bar on the terminal.
+
+    Examples:
+        >>> laminar.config.enable_interactive_logging()
+        >>> laminar.config.is_interactive_logging_enabled()
+        True
+    """
     _Settings.interactive_logging = True
 
 
 def disable_interactive_logging() -> None:
-    """Send progress to the log."""
+    """Send progress to the log.
+
+    Examples:
+        >>> laminar.config.disable_interactive_logging()
+        >>> laminar.config.is_interactive_logging_enabled()
+        False
+        >>> laminar.config.enable_interactive_logging()
+    """
     _Settings.interactive_logging = False
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """Whether frames of laminar's own are left out of tracebacks."""
+    """Whether frames of laminar's own are left out of tracebacks.
+
+    Examples:
+        >>> laminar.config.is_traceback_filtering_enabled()
+        True
+    """
     return _Settings.traceback_filtering
 
 
 def enable_traceback_filtering() -> None:
-    """Leave frames of laminar's own out of tracebacks."""
+    """Leave frames of laminar's own out of tracebacks.
+
+    Examples:
+        >>> laminar.config.enable_traceback_filtering()
+        >>> laminar.config.is_traceback_filtering_enabled()
+        True
+    """
     _Settings.traceback_filtering = True
 
 
 def disable_traceback_filtering() -> None:
-    """Keep all frames in tracebacks."""
+    """Keep all frames in tracebacks.
+
+    Examples:
+        >>> laminar.config.disable_traceback_filtering()
+        >>> laminar.config.is_traceback_filtering_enabled()
+        False
+        >>> laminar.config.enable_traceback_filtering()
+    """
     _Settings.traceback_filtering = False
 
 
@@ -138,6 +221,12 @@ def enable_unsafe_deserialization() -> None:
 
     Raises:
         InvalidArgumentError: always.
+
+    Examples:
+        >>> laminar.config.enable_unsafe_deserialization()
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.InvalidArgumentError: enable_unsafe_deserialization: ...
     """
     raise InvalidArgumentError(
         "enable_unsafe_deserialization: files that laminar loads cannot run code",
@@ -146,43 +235,94 @@ def enable_unsafe_deserialization() -> None:
 
 
 def max_epochs() -> int | None:
-    """The number of epochs that `fit` never exceeds, None for no limit."""
+    """The number of epochs that `fit` never exceeds, None for no limit.
+
+    Examples:
+        >>> laminar.config.max_epochs() is None
+        True
+    """
     return _Settings.max_epochs
 
 
 def set_max_epochs(max_epochs: int | None) -> None:
-    """Limit the epochs of every `fit`, for trying a script out."""
+    """Limit the epochs of every `fit`, for trying a script out.
+
+    Examples:
+        >>> laminar.config.set_max_epochs(1)
+        >>> laminar.config.max_epochs()
+        1
+        >>> laminar.config.set_max_epochs(None)
+    """
     _Settings.max_epochs = max_epochs
 
 
 def max_steps_per_epoch() -> int | None:
-    """The number of steps that an epoch never exceeds, None for no limit."""
+    """The number of steps that an epoch never exceeds, None for no limit.
+
+    Examples:
+        >>> laminar.config.max_steps_per_epoch() is None
+        True
+    """
     return _Settings.max_steps_per_epoch
 
 
 def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
-    """Limit the steps of every epoch, for trying a script out."""
+    """Limit the steps of every epoch, for trying a script out.
+
+    Examples:
+        >>> laminar.config.set_max_steps_per_epoch(2)
+        >>> laminar.config.max_steps_per_epoch()
+        2
+        >>> laminar.config.set_max_steps_per_epoch(None)
+    """
     _Settings.max_steps_per_epoch = max_steps_per_epoch
 
 
 def is_flash_attention_enabled() -> bool:
-    """False: attention has one way of being computed."""
+    """False: attention has one way of being computed.
+
+    Examples:
+        >>> laminar.config.is_flash_attention_enabled()
+        False
+    """
     return False
 
 
 def enable_flash_attention() -> None:
-    """Accept what Keras scripts ask for; it changes nothing, see `is_flash_attention_enabled`."""
+    """Accept what Keras scripts ask for; it changes nothing, see `is_flash_attention_enabled`.
+
+    Examples:
+        >>> laminar.config.enable_flash_attention()
+        >>> laminar.config.is_flash_attention_enabled()
+        False
+    """
 
 
 def disable_flash_attention() -> None:
-    """Accept what Keras scripts ask for; it changes nothing, see `is_flash_attention_enabled`."""
+    """Accept what Keras scripts ask for; it changes nothing, see `is_flash_attention_enabled`.
+
+    Examples:
+        >>> laminar.config.disable_flash_attention()
+        >>> laminar.config.is_flash_attention_enabled()
+        False
+    """
 
 
 def is_nnx_enabled() -> bool:
-    """False: that is another framework's."""
+    """False: that is another framework's.
+
+    Examples:
+        >>> laminar.config.is_nnx_enabled()
+        False
+    """
     return False
 
 
 def standardize_dtype(dtype: Any) -> str:
-    """The name of an element type; None is the default floating type."""
+    """The name of an element type; None is the default floating type.
+
+    Examples:
+        >>> laminar.backend.standardize_dtype(np.float32), laminar.backend.standardize_dtype(None)
+        ('float32', 'float32')
+    """
     return floatx() if dtype is None else str(as_dtype(dtype))

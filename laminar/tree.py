@@ -15,16 +15,32 @@ from laminar.engine.tree import pack_sequence_as as pack_sequence_as
 
 
 class MAP_TO_NONE:  # noqa: N801  # Keras's name
-    """What the function of `traverse` returns to put None in the place of a part."""
+    """What the function of `traverse` returns to put None in the place of a part.
+
+    Examples:
+        >>> laminar.tree.traverse(lambda x: laminar.tree.MAP_TO_NONE if x == 2 else None, [1, 2])
+        [1, None]
+    """
 
 
 def assert_same_structure(a: Any, b: Any, check_types: Any = None) -> None:
-    """InvalidArgumentError unless `a` and `b` nest in the same way; `check_types` is ignored."""
+    """InvalidArgumentError unless `a` and `b` nest in the same way; `check_types` is ignored.
+
+    Examples:
+        >>> laminar.tree.assert_same_structure({"a": 1}, {"b": 1})
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.InvalidArgumentError: the structures differ: a dict of ...
+    """
     _assert_same_structure(a, b)
 
 
 def assert_same_paths(a: Any, b: Any) -> None:
-    """InvalidArgumentError unless the leaves of `a` and `b` have the same paths."""
+    """InvalidArgumentError unless the leaves of `a` and `b` have the same paths.
+
+    Examples:
+        >>> laminar.tree.assert_same_paths({"a": [1, 2]}, {"a": (3, 4)})
+    """
     paths = [{path for path, _ in flatten_with_path(x)} for x in (a, b)]
     if paths[0] != paths[1]:
         differing = sorted(map(str, paths[0] ^ paths[1]))
@@ -40,6 +56,10 @@ def map_structure(func: Callable[..., Any], *structures: Any, none_is_leaf: bool
         func: takes one leaf of each structure.
         structures: at least one.
         none_is_leaf: whether None is passed to `func`, or stays None.
+
+    Examples:
+        >>> laminar.tree.map_structure(lambda x, y: x + y, {"a": [1, 2]}, {"a": [10, 20]})
+        {'a': [11, 22]}
     """
     if not structures:
         raise InvalidArgumentError("map_structure: expected at least one structure, got none")
@@ -53,7 +73,12 @@ def map_structure(func: Callable[..., Any], *structures: Any, none_is_leaf: bool
 
 
 def map_structure_up_to(shallow_structure: Any, func: Callable[..., Any], *structures: Any) -> Any:
-    """Apply `func` to the parts of structures that stand at the leaves of `shallow_structure`."""
+    """Apply `func` to the parts of structures that stand at the leaves of `shallow_structure`.
+
+    Examples:
+        >>> laminar.tree.map_structure_up_to([0, 0], len, [[1, 2, 3], [4]])
+        [3, 1]
+    """
     if not is_nested(shallow_structure):
         return func(*structures)
     keys = [path for path, _ in flatten_with_path(shallow_structure)]
@@ -73,7 +98,12 @@ def _at(structure: Any, path: tuple[Any, ...]) -> Any:
 
 
 def map_shape_structure(func: Callable[[tuple[Any, ...]], Any], structure: Any) -> Any:
-    """Apply `func` to the shapes in a structure: tuples and lists of whole numbers and None."""
+    """Apply `func` to the shapes in a structure: tuples and lists of whole numbers and None.
+
+    Examples:
+        >>> laminar.tree.map_shape_structure(len, {"a": (None, 3), "b": (2,)})
+        {'a': 2, 'b': 1}
+    """
     if _is_shape(structure):
         return func(tuple(structure))
     if isinstance(structure, list | tuple):
@@ -88,7 +118,12 @@ def _is_shape(x: Any) -> bool:
 
 
 def lists_to_tuples(structure: Any) -> Any:
-    """The structure with each list made a tuple."""
+    """The structure with each list made a tuple.
+
+    Examples:
+        >>> laminar.tree.lists_to_tuples({"a": [1, [2]]})
+        {'a': (1, (2,))}
+    """
 
     def convert(part: Any) -> Any:
         return tuple(lists_to_tuples(p) for p in part) if isinstance(part, list) else None
@@ -104,6 +139,10 @@ def traverse(func: Callable[[Any], Any], structure: Any, top_down: bool = True) 
             (with `top_down`, to go on with its children).
         structure: any nested structure.
         top_down: whether a container is visited before its children, or after.
+
+    Examples:
+        >>> laminar.tree.traverse(lambda x: x * 10 if isinstance(x, int) else None, [1, (2, 3)])
+        [10, (20, 30)]
     """
     if top_down:
         found = func(structure)

@@ -32,7 +32,13 @@ Verbose: TypeAlias = int | Literal["auto"]
 
 
 class SupportsGetItem(Protocol):
-    """Batches by number, as PyDataset has them."""
+    """Batches by number, as PyDataset has them.
+
+    Examples:
+        >>> data: laminar.typing.SupportsGetItem = [np.zeros((4, 2)), np.ones((4, 2))]
+        >>> data[1].shape
+        (4, 2)
+    """
 
     def __getitem__(self, index: int, /) -> Any:
         """The batch of that number."""

@@ -140,6 +140,15 @@ class SKLearnClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]  # s
     compile it with `categorical_crossentropy`. `classes_` are the labels, in the order of the
     model's outputs. Arguments as of the other wrappers: `model`, `warm_start`, `model_kwargs`,
     `fit_kwargs`.
+
+    Examples:
+        >>> def network(X, y):
+        ...     model = laminar.Sequential([layers.Input(X.shape[1:]), layers.Dense(2, "softmax")])
+        ...     model.compile("sgd", "categorical_crossentropy")
+        ...     return model
+        >>> classifier = laminar.wrappers.SKLearnClassifier(network, fit_kwargs={"verbose": 0})
+        >>> classifier.fit(np.eye(4), np.array(["a", "b", "a", "b"])).predict(np.eye(4)).shape
+        (4,)
     """
 
     def _encoded(self, y: Any) -> Any:
@@ -176,6 +185,15 @@ class SKLearnRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]  # sci
     """A regressor of scikit-learn: the model gives a number for each target of a sample.
 
     Arguments as of the other wrappers: `model`, `warm_start`, `model_kwargs`, `fit_kwargs`.
+
+    Examples:
+        >>> def network(X, y):
+        ...     model = laminar.Sequential([layers.Input(X.shape[1:]), layers.Dense(1)])
+        ...     model.compile("sgd", "mse")
+        ...     return model
+        >>> regressor = laminar.wrappers.SKLearnRegressor(network, fit_kwargs={"verbose": 0})
+        >>> regressor.fit(np.eye(4), np.ones(4)).predict(np.eye(4)).shape
+        (4,)
     """
 
     def _encoded(self, y: Any) -> Any:
@@ -191,6 +209,15 @@ class SKLearnTransformer(TransformerMixin, _Estimator):  # type: ignore[misc]  #
     """A transformer of scikit-learn: its output for a sample is the model's.
 
     Arguments as of the other wrappers: `model`, `warm_start`, `model_kwargs`, `fit_kwargs`.
+
+    Examples:
+        >>> def network(X, y):
+        ...     model = laminar.Sequential([layers.Input(X.shape[1:]), layers.Dense(2)])
+        ...     model.compile("sgd", "mse")
+        ...     return model
+        >>> transformer = laminar.wrappers.SKLearnTransformer(network, fit_kwargs={"verbose": 0})
+        >>> transformer.fit(np.eye(4), np.ones((4, 2))).transform(np.eye(4)).shape
+        (4, 2)
     """
 
     def transform(self, X: Any) -> Any:  # noqa: N803  scikit-learn's name

@@ -30,6 +30,10 @@ class Activation(Layer):
 
     Shapes:
         x: any -> y: the same
+
+    Examples:
+        >>> layers.Activation("relu")(np.array([-1.0, 2.0]))
+        Tensor([0., 2.], shape=(2,), dtype=float32)
     """
 
     _laminar_stateless = True
@@ -63,6 +67,10 @@ class ReLU(Layer):
         InvalidArgumentError: an argument below 0.
 
     Source: Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", 2010.
+
+    Examples:
+        >>> layers.ReLU(max_value=3.0)(np.array([-1.0, 2.0, 9.0]))
+        Tensor([0., 2., 3.], shape=(3,), dtype=float32)
     """
 
     _laminar_stateless = True
@@ -106,6 +114,10 @@ class LeakyReLU(Layer):
 
     Source: Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models",
         2013, section 2.
+
+    Examples:
+        >>> layers.LeakyReLU(0.1)(np.array([-1.0, 2.0]))
+        Tensor([-0.1,  2. ], shape=(2,), dtype=float32)
     """
 
     _laminar_stateless = True
@@ -136,6 +148,11 @@ class PReLU(Layer):
         x: (batch, ...) -> y: the same
 
     Source: He et al., "Delving deep into rectifiers", 2015, arXiv:1502.01852, equation 1.
+
+    Examples:
+        >>> layer = layers.PReLU(alpha_initializer=laminar.initializers.Constant(0.25))
+        >>> layer(np.array([[-1.0, 2.0]]))
+        Tensor([[-0.25,  2.  ]], shape=(1, 2), dtype=float32)
     """
 
     def __init__(
@@ -189,6 +206,10 @@ class ELU(Layer):
 
     Source: Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by
         exponential linear units", 2016, arXiv:1511.07289, equation 15.
+
+    Examples:
+        >>> layers.ELU()(np.array([-1.0, 2.0]))
+        Tensor([-0.6321,  2.    ], shape=(2,), dtype=float32)
     """
 
     _laminar_stateless = True
@@ -221,6 +242,10 @@ class Softmax(Layer):
 
     Raises:
         ShapeError: the mask does not broadcast to the inputs.
+
+    Examples:
+        >>> layers.Softmax()(np.array([1.0, 1.0, 2.0]))
+        Tensor([0.2119, 0.2119, 0.5761], shape=(3,), dtype=float32)
     """
 
     _laminar_stateless = True

@@ -47,6 +47,12 @@ class Attention(Layer):
 
     Source: Luong, Pham and Manning, "Effective approaches to attention-based neural machine
         translation", 2015, arXiv:1508.04025, equations 7 and 8.
+
+    Examples:
+        >>> query = np.array([[[9.0, 0.0]]])
+        >>> value = np.array([[[9.0, 0.0], [0.0, 9.0]]])
+        >>> layers.Attention()([query, value])  # nearly all from the first value
+        Tensor([[[9., 0.]]], shape=(1, 1, 2), dtype=float32)
     """
 
     def __init__(
@@ -177,6 +183,11 @@ class AdditiveAttention(Attention):
     Source: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
         translate", 2015, arXiv:1409.0473, appendix A.1.2, the products with weights left to the
         layers before.
+
+    Examples:
+        >>> query, value = np.zeros((1, 2, 4)), np.zeros((1, 3, 4))
+        >>> layers.AdditiveAttention()([query, value]).shape
+        (1, 2, 4)
     """
 
     def __init__(

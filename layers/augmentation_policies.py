@@ -102,6 +102,10 @@ class RandAugment(_Policy):
 
     Source: Cubuk et al., "RandAugment: practical automated data augmentation with a reduced search
         space", 2019, arXiv:1909.13719, section 3.
+
+    Examples:
+        >>> layers.RandAugment(seed=1)(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 8, 8, 3)
     """
 
     def __init__(
@@ -166,6 +170,11 @@ class AugMix(_Policy):
 
     Source: Hendrycks et al., "AugMix: a simple data processing method to improve robustness and
         uncertainty", 2019, arXiv:1912.02781, section 3.
+
+    Examples:
+        >>> images = np.random.default_rng(0).integers(0, 255, (2, 8, 8, 3)).astype("float32")
+        >>> layers.AugMix(seed=1)(images, training=True).shape
+        (2, 8, 8, 3)
     """
 
     def __init__(

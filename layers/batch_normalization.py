@@ -66,6 +66,14 @@ class BatchNormalization(Layer):
         InvalidArgumentError: limits of `renorm_clipping` that cannot be.
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, algorithms 1 and 2.
+
+    Examples:
+        >>> layer = layers.BatchNormalization()
+        >>> layer(np.array([[1.0], [3.0]]), training=True)
+        Tensor([[-0.9995],
+                [ 0.9995]], shape=(2, 1), dtype=float32)
+        >>> layer.moving_mean.numpy()  # a hundredth of the way from 0 to 2
+        array([0.02], dtype=float32)
     """
 
     # With renorm=True alone.

@@ -39,6 +39,10 @@ class Bidirectional(Layer):
             one direction or of different kinds of outputs.
 
     Source: Schuster and Paliwal, "Bidirectional recurrent neural networks", 1997.
+
+    Examples:
+        >>> layers.Bidirectional(layers.LSTM(4))(np.zeros((2, 5, 3))).shape
+        (2, 8)
     """
 
     def __init__(

@@ -23,6 +23,13 @@ class MaxNumBoundingBoxes(ImageLayer):
 
     Raises:
         InvalidArgumentError: a number below 1.
+
+    Examples:
+        >>> layer = layers.MaxNumBoundingBoxes(max_number=3)
+        >>> boxes = {"boxes": np.ones((1, 2, 4), "float32"), "labels": np.array([[1.0, 2.0]])}
+        >>> y = layer({"images": np.zeros((1, 8, 8, 3)), "bounding_boxes": boxes})
+        >>> y["bounding_boxes"]["labels"]
+        Tensor([[ 1.,  2., -1.]], shape=(1, 3), dtype=float32)
     """
 
     always = True

@@ -70,6 +70,10 @@ class CategoryEncoding(DataLayer):
     Shapes:
         x: (batch, length) of whole numbers -> y: (batch, num_tokens); for "one_hot" a new last
         axis instead, in place of a last one of size 1. Numbers out of range give zeros.
+
+    Examples:
+        >>> layers.CategoryEncoding(num_tokens=4)([[0, 2]])
+        Tensor([[1., 0., 1., 0.]], shape=(1, 4), dtype=float32)
     """
 
     def __init__(

@@ -320,6 +320,10 @@ class ConvLSTM1D(ConvLSTM):
     """An LSTM over sequences of lines: (batch, steps, places, channels).
 
     Args: see `ConvLSTM`.
+
+    Examples:
+        >>> layers.ConvLSTM1D(2, 3, padding="same")(np.zeros((1, 4, 8, 1))).shape
+        (1, 8, 2)
     """
 
     rank = 1
@@ -329,6 +333,10 @@ class ConvLSTM2D(ConvLSTM):
     """An LSTM over sequences of images: (batch, steps, height, width, channels).
 
     Args: see `ConvLSTM`.
+
+    Examples:
+        >>> layers.ConvLSTM2D(2, 3, padding="same")(np.zeros((1, 4, 8, 8, 1))).shape
+        (1, 8, 8, 2)
     """
 
     rank = 2
@@ -338,6 +346,10 @@ class ConvLSTM3D(ConvLSTM):
     """An LSTM over sequences of volumes: (batch, steps, d1, d2, d3, channels).
 
     Args: see `ConvLSTM`.
+
+    Examples:
+        >>> layers.ConvLSTM3D(2, 3, padding="same")(np.zeros((1, 2, 4, 4, 4, 1))).shape
+        (1, 4, 4, 4, 2)
     """
 
     rank = 3

@@ -285,6 +285,11 @@ class Conv1D(Conv):
     """Convolution of sequences: (batch, steps, channels) -> (batch, positions, filters).
 
     Args: see `Conv`; padding may also be "causal".
+
+    Examples:
+        >>> layer = layers.Conv1D(1, 2, kernel_initializer="ones")
+        >>> layer(np.arange(4.0).reshape(1, 4, 1))[0, :, 0]
+        Tensor([1., 3., 5.], shape=(3,), dtype=float32)
     """
 
     rank = 1
@@ -295,6 +300,10 @@ class Conv2D(Conv):
     """Convolution of images: (batch, height, width, channels) -> (batch, rows, cols, filters).
 
     Args: see `Conv`.
+
+    Examples:
+        >>> layers.Conv2D(8, 3, padding="same", activation="relu")(np.zeros((2, 28, 28, 1))).shape
+        (2, 28, 28, 8)
     """
 
     rank = 2
@@ -304,6 +313,10 @@ class Conv3D(Conv):
     """Convolution of volumes: (batch, d1, d2, d3, channels) -> (batch, o1, o2, o3, filters).
 
     Args: see `Conv`.
+
+    Examples:
+        >>> layers.Conv3D(4, 3)(np.zeros((1, 8, 8, 8, 2))).shape
+        (1, 6, 6, 6, 4)
     """
 
     rank = 3

@@ -151,13 +151,24 @@ class ConvTranspose(ConvBase):
 
 
 class Conv1DTranspose(ConvTranspose):
-    """Transposed convolution of sequences; args and shapes of `ConvTranspose`."""
+    """Transposed convolution of sequences; args and shapes of `ConvTranspose`.
+
+    Examples:
+        >>> layer = layers.Conv1DTranspose(1, 2, strides=2, kernel_initializer="ones")
+        >>> layer(np.array([[[1.0], [2.0]]]))[0, :, 0]
+        Tensor([1., 1., 2., 2.], shape=(4,), dtype=float32)
+    """
 
     rank = 1
 
 
 class Conv2DTranspose(ConvTranspose):
-    """Transposed convolution of images; args and shapes of `ConvTranspose`."""
+    """Transposed convolution of images; args and shapes of `ConvTranspose`.
+
+    Examples:
+        >>> layers.Conv2DTranspose(8, 3, strides=2, padding="same")(np.zeros((2, 7, 7, 1))).shape
+        (2, 14, 14, 8)
+    """
 
     rank = 2
 
@@ -166,6 +177,10 @@ class Conv3DTranspose(ConvTranspose):
     """Transposed convolution of volumes; args and shapes of `ConvTranspose`.
 
     As in Keras, `data_format` stands before `output_padding`.
+
+    Examples:
+        >>> layers.Conv3DTranspose(4, 2, strides=2)(np.zeros((1, 3, 3, 3, 2))).shape
+        (1, 6, 6, 6, 4)
     """
 
     rank = 3

@@ -45,6 +45,11 @@ class Dense(MainWeight):
 
     Raises:
         InvalidArgumentError: `units` is not a positive whole number.
+
+    Examples:
+        >>> layer = layers.Dense(2, kernel_initializer="ones", bias_initializer="ones")
+        >>> layer(np.array([[1.0, 2.0, 3.0]]))
+        Tensor([[7., 7.]], shape=(1, 2), dtype=float32)
     """
 
     activation: Callable[[Any], Any]

@@ -130,12 +130,23 @@ class DepthwiseConv(ConvBase):
 
 
 class DepthwiseConv1D(DepthwiseConv):
-    """Depthwise convolution of sequences; args and shapes of `DepthwiseConv`."""
+    """Depthwise convolution of sequences; args and shapes of `DepthwiseConv`.
+
+    Examples:
+        >>> layer = layers.DepthwiseConv1D(2, depthwise_initializer="ones")
+        >>> layer(np.array([[[1.0, 10.0], [2.0, 20.0]]]))  # each channel by itself
+        Tensor([[[ 3., 30.]]], shape=(1, 1, 2), dtype=float32)
+    """
 
     rank = 1
 
 
 class DepthwiseConv2D(DepthwiseConv):
-    """Depthwise convolution of images; args and shapes of `DepthwiseConv`."""
+    """Depthwise convolution of images; args and shapes of `DepthwiseConv`.
+
+    Examples:
+        >>> layers.DepthwiseConv2D(3, depth_multiplier=2)(np.zeros((1, 8, 8, 3))).shape
+        (1, 6, 6, 6)
+    """
 
     rank = 2

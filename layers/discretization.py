@@ -38,6 +38,10 @@ class Discretization(DataLayer):
 
     Shapes:
         x: any, of any numbers -> y: the same; for other modes as in CategoryEncoding
+
+    Examples:
+        >>> layers.Discretization(bin_boundaries=[0.0, 1.0])([-0.5, 0.5, 3.0])
+        Tensor([0, 1, 2], shape=(3,), dtype=int32)
     """
 
     def __init__(

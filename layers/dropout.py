@@ -57,6 +57,11 @@ class Dropout(_Noise):
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
         JMLR 15, 2014, section 4; scaled in training, as in section 10.
+
+    Examples:
+        >>> y = layers.Dropout(0.5, seed=1)(np.ones((100, 10)), training=True)
+        >>> ops.unique(y)
+        Tensor([0., 2.], shape=(2,), dtype=float32)
     """
 
     def __init__(
@@ -136,6 +141,11 @@ class SpatialDropout1D(_SpatialDropout):
 
     Source: Tompson et al., "Efficient object localization using convolutional networks", 2015,
         arXiv:1411.4280, section 3.2.
+
+    Examples:
+        >>> y = layers.SpatialDropout1D(0.5, seed=1)(np.ones((1, 3, 8)), training=True)
+        >>> bool(ops.all(y[0, 0] == y[0, 2]))  # whole channels
+        True
     """
 
     rank = 1
@@ -173,13 +183,23 @@ class SpatialDropout2D(_SpatialDropoutND):
 
     `data_format` says where the channels are, "channels_last" or "channels_first"; by default as
     the global setting does.
+
+    Examples:
+        >>> y = layers.SpatialDropout2D(0.5, seed=1)(np.ones((1, 3, 3, 8)), training=True)
+        >>> bool(ops.all(y[0, 0, 0] == y[0, 2, 2]))
+        True
     """
 
     rank = 2
 
 
 class SpatialDropout3D(_SpatialDropoutND):
-    """In training, whole channels of volumes are set to 0; see `SpatialDropout2D`."""
+    """In training, whole channels of volumes are set to 0; see `SpatialDropout2D`.
+
+    Examples:
+        >>> layers.SpatialDropout3D(0.5)(np.ones((1, 2, 2, 2, 4)), training=True).shape
+        (1, 2, 2, 2, 4)
+    """
 
     rank = 3
 
@@ -199,6 +219,11 @@ class GaussianDropout(_Noise):
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
         JMLR 15, 2014, section 10.
+
+    Examples:
+        >>> layers.GaussianDropout(0.5)(np.ones((2, 3)), training=False)
+        Tensor([[1., 1., 1.],
+                [1., 1., 1.]], shape=(2, 3), dtype=float32)
     """
 
     def __init__(
@@ -229,6 +254,11 @@ class GaussianNoise(_Noise):
 
     Raises:
         InvalidArgumentError: the deviation is below 0.
+
+    Examples:
+        >>> layers.GaussianNoise(0.1)(np.ones((2, 3)), training=False)
+        Tensor([[1., 1., 1.],
+                [1., 1., 1.]], shape=(2, 3), dtype=float32)
     """
 
     def __init__(
@@ -271,6 +301,12 @@ class AlphaDropout(_Noise):
 
     Source: Klambauer et al., "Self-normalizing neural networks", 2017, arXiv:1706.02515, section 2,
         "New dropout technique".
+
+    Examples:
+        >>> x = np.ones((2, 3))
+        >>> layers.AlphaDropout(0.5)(x, training=False)  # nothing changes but in training
+        Tensor([[1., 1., 1.],
+                [1., 1., 1.]], shape=(2, 3), dtype=float32)
     """
 
     def __init__(

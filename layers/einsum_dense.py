@@ -64,6 +64,11 @@ class EinsumDense(MainWeight):
     Raises:
         InvalidArgumentError: an equation of another form, or a bias axis that the output lacks.
         ShapeError: the shapes do not fit the equation.
+
+    Examples:
+        >>> layer = layers.EinsumDense("abc,cd->abd", output_shape=(None, 5), bias_axes="d")
+        >>> layer(np.zeros((2, 3, 4))).shape
+        (2, 3, 5)
     """
 
     activation: Callable[[Any], Any]

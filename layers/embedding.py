@@ -44,6 +44,11 @@ class Embedding(MainWeight):
 
     Raises:
         InvalidArgumentError: a size that is not a positive whole number.
+
+    Examples:
+        >>> layer = layers.Embedding(10, 4)
+        >>> layer(np.array([[1, 2, 3]])).shape
+        (1, 3, 4)
     """
 
     _main: ClassVar[str] = "embeddings"

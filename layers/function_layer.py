@@ -29,6 +29,10 @@ class Lambda(Layer):
 
     Shapes:
         those of `function`
+
+    Examples:
+        >>> layers.Lambda(lambda x: x**2)(np.array([2.0, 3.0]))
+        Tensor([4., 9.], shape=(2,), dtype=float32)
     """
 
     def __init__(

@@ -58,21 +58,36 @@ class GlobalPooling(Layer):
 
 
 class GlobalMaxPooling1D(GlobalPooling):
-    """The maximum over the steps of a sequence; args and shapes of `GlobalPooling`."""
+    """The maximum over the steps of a sequence; args and shapes of `GlobalPooling`.
+
+    Examples:
+        >>> layers.GlobalMaxPooling1D()(np.array([[[1.0], [3.0]]]))
+        Tensor([[3.]], shape=(1, 1), dtype=float32)
+    """
 
     rank = 1
     pool = staticmethod(ops.max)
 
 
 class GlobalMaxPooling2D(GlobalPooling):
-    """The maximum over an image, for each channel; args and shapes of `GlobalPooling`."""
+    """The maximum over an image, for each channel; args and shapes of `GlobalPooling`.
+
+    Examples:
+        >>> layers.GlobalMaxPooling2D()(np.zeros((2, 7, 7, 16))).shape
+        (2, 16)
+    """
 
     rank = 2
     pool = staticmethod(ops.max)
 
 
 class GlobalMaxPooling3D(GlobalPooling):
-    """The maximum over a volume, for each channel; args and shapes of `GlobalPooling`."""
+    """The maximum over a volume, for each channel; args and shapes of `GlobalPooling`.
+
+    Examples:
+        >>> layers.GlobalMaxPooling3D()(np.zeros((2, 4, 4, 4, 16))).shape
+        (2, 16)
+    """
 
     rank = 3
     pool = staticmethod(ops.max)
@@ -84,6 +99,10 @@ class GlobalAveragePooling1D(GlobalPooling):
     Call arguments:
         inputs: (batch, steps, channels), or (batch, channels, steps).
         mask: (batch, steps); steps where it is false are left out.
+
+    Examples:
+        >>> layers.GlobalAveragePooling1D()(np.array([[[1.0], [3.0]]]))
+        Tensor([[2.]], shape=(1, 1), dtype=float32)
     """
 
     rank = 1
@@ -112,14 +131,24 @@ class GlobalAveragePooling1D(GlobalPooling):
 
 
 class GlobalAveragePooling2D(GlobalPooling):
-    """The mean over an image, for each channel; args and shapes of `GlobalPooling`."""
+    """The mean over an image, for each channel; args and shapes of `GlobalPooling`.
+
+    Examples:
+        >>> layers.GlobalAveragePooling2D()(np.zeros((2, 7, 7, 16))).shape
+        (2, 16)
+    """
 
     rank = 2
     pool = staticmethod(ops.mean)
 
 
 class GlobalAveragePooling3D(GlobalPooling):
-    """The mean over a volume, for each channel; args and shapes of `GlobalPooling`."""
+    """The mean over a volume, for each channel; args and shapes of `GlobalPooling`.
+
+    Examples:
+        >>> layers.GlobalAveragePooling3D()(np.zeros((2, 4, 4, 4, 16))).shape
+        (2, 16)
+    """
 
     rank = 3
     pool = staticmethod(ops.mean)
@@ -164,42 +193,72 @@ class AdaptivePooling(Layer):
 
 
 class AdaptiveAveragePooling1D(AdaptivePooling):
-    """The means of a number of windows of a sequence; args and shapes of `AdaptivePooling`."""
+    """The means of a number of windows of a sequence; args and shapes of `AdaptivePooling`.
+
+    Examples:
+        >>> layers.AdaptiveAveragePooling1D(2)(np.arange(6.0).reshape(1, 6, 1))[0, :, 0]
+        Tensor([1., 4.], shape=(2,), dtype=float32)
+    """
 
     rank = 1
     pool = staticmethod(ops.adaptive_average_pool)
 
 
 class AdaptiveAveragePooling2D(AdaptivePooling):
-    """The means of a number of windows of an image; args and shapes of `AdaptivePooling`."""
+    """The means of a number of windows of an image; args and shapes of `AdaptivePooling`.
+
+    Examples:
+        >>> layers.AdaptiveAveragePooling2D(2)(np.zeros((1, 6, 8, 3))).shape
+        (1, 2, 2, 3)
+    """
 
     rank = 2
     pool = staticmethod(ops.adaptive_average_pool)
 
 
 class AdaptiveAveragePooling3D(AdaptivePooling):
-    """The means of a number of windows of a volume; args and shapes of `AdaptivePooling`."""
+    """The means of a number of windows of a volume; args and shapes of `AdaptivePooling`.
+
+    Examples:
+        >>> layers.AdaptiveAveragePooling3D(2)(np.zeros((1, 4, 6, 8, 3))).shape
+        (1, 2, 2, 2, 3)
+    """
 
     rank = 3
     pool = staticmethod(ops.adaptive_average_pool)
 
 
 class AdaptiveMaxPooling1D(AdaptivePooling):
-    """The maxima of a number of windows of a sequence; args and shapes of `AdaptivePooling`."""
+    """The maxima of a number of windows of a sequence; args and shapes of `AdaptivePooling`.
+
+    Examples:
+        >>> layers.AdaptiveMaxPooling1D(2)(np.arange(6.0).reshape(1, 6, 1))[0, :, 0]
+        Tensor([2., 5.], shape=(2,), dtype=float32)
+    """
 
     rank = 1
     pool = staticmethod(ops.adaptive_max_pool)
 
 
 class AdaptiveMaxPooling2D(AdaptivePooling):
-    """The maxima of a number of windows of an image; args and shapes of `AdaptivePooling`."""
+    """The maxima of a number of windows of an image; args and shapes of `AdaptivePooling`.
+
+    Examples:
+        >>> layers.AdaptiveMaxPooling2D(2)(np.zeros((1, 6, 8, 3))).shape
+        (1, 2, 2, 3)
+    """
 
     rank = 2
     pool = staticmethod(ops.adaptive_max_pool)
 
 
 class AdaptiveMaxPooling3D(AdaptivePooling):
-    """The maxima of a number of windows of a volume; args and shapes of `AdaptivePooling`."""
+    """The maxima of a number of windows of a volume; args and shapes of `AdaptivePooling`.
+
+    Examples:
+        >>> layers.AdaptiveMaxPooling3D(2)(np.zeros((1, 4, 6, 8, 3))).shape
+        (1, 2, 2, 2, 3)
+    """
 
     rank = 3
     pool = staticmethod(ops.adaptive_max_pool)

@@ -9,6 +9,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.nn.normalization import group_norm
+from laminar.engine.ops.nn.normalize import statistics_dtype
 from laminar.initializers import InitializerLike
 from laminar.naming import who
 from laminar.regularizers import RegularizerLike
@@ -47,6 +48,10 @@ class GroupNormalization(Layer):
             the channels.
 
     Source: Wu and He, "Group Normalization", 2018, arXiv:1803.08494, equations 1 to 7.
+
+    Examples:
+        >>> layers.GroupNormalization(groups=2)(np.array([[1.0, 3.0, 10.0, 30.0]]))
+        Tensor([[-0.9995,  0.9995, -1.    ,  1.    ]], shape=(1, 4), dtype=float32)
     """
 
     def __init__(
@@ -97,7 +102,8 @@ class GroupNormalization(Layer):
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: size})
 
     def call(self, inputs: Tensor) -> Any:
-        gamma, beta = (None if v is None else v.value for v in (self.gamma, self.beta))
+        dtype = statistics_dtype(inputs.dtype)  # float64 for float64, else float32
+        gamma, beta = (None if v is None else ops.cast(v, dtype) for v in (self.gamma, self.beta))
         last = self.axis in (-1, len(inputs.shape) - 1)
         x = inputs if last else ops.moveaxis(inputs, self.axis, -1)
         y = group_norm(x, self.groups, gamma, beta, epsilon=self.epsilon)

@@ -53,6 +53,12 @@ class GroupedQueryAttention(ProjectedAttention):
 
     Source: Ainslie et al., "GQA: training generalized multi-query transformer models from
         multi-head checkpoints", 2023, arXiv:2305.13245, section 2.2.
+
+    Examples:
+        >>> layer = layers.GroupQueryAttention(head_dim=4, num_query_heads=4, num_key_value_heads=2)
+        >>> x = np.zeros((2, 5, 8))
+        >>> layer(x, x).shape
+        (2, 5, 8)
     """
 
     _scores_equation = "bquh,bkuh->buqk"

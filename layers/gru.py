@@ -29,6 +29,10 @@ class GRUCell(RecurrentCell):
 
     Shapes:
         inputs: (batch, features), states: [(batch, units)] -> (output, new states)
+
+    Examples:
+        >>> layers.RNN(layers.GRUCell(4))(np.zeros((2, 5, 3))).shape
+        (2, 4)
     """
 
     gates = 3
@@ -157,6 +161,10 @@ class GRU(CellRNN):
 
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
         machine translation", 2014, arXiv:1406.1078, section 2.3.
+
+    Examples:
+        >>> layers.GRU(4, return_sequences=True)(np.zeros((2, 5, 3))).shape
+        (2, 5, 4)
     """
 
     cell_options = _OPTIONS

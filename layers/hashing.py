@@ -72,6 +72,13 @@ class Hashing(DataLayer):
         x: any, of strings or numbers -> y: the same; for other modes as in CategoryEncoding
 
     Source: see `engine.ops.text.farmhash` and `engine.ops.text.siphash`.
+
+    Examples:
+        >>> layers.Hashing(num_bins=3)(np.array([["A"], ["B"], ["C"], ["A"]]))
+        Tensor([[1],
+                [0],
+                [1],
+                [1]], shape=(4, 1), dtype=int64)
     """
 
     def __init__(
@@ -139,6 +146,11 @@ class HashedCrossing(DataLayer):
     Shapes:
         two or more of (), (batch,) or (batch, 1), of strings or whole numbers -> the same; for
         "one_hot" (1, num_bins) or (batch, num_bins)
+
+    Examples:
+        >>> layer = layers.HashedCrossing(num_bins=5)
+        >>> layer((np.array(["a", "b", "a"]), np.array(["x", "x", "x"])))
+        Tensor([2, 4, 2], shape=(3,), dtype=int64)
     """
 
     def __init__(

@@ -29,6 +29,11 @@ class AutoContrast(ImageLayer):
 
     Raises:
         InvalidArgumentError: no range.
+
+    Examples:
+        >>> image = np.array([[[[50.0], [100.0]]]])
+        >>> layers.AutoContrast()(image, training=True)[0, 0, :, 0]
+        Tensor([  0., 255.], shape=(2,), dtype=float32)
     """
 
     always = True
@@ -80,6 +85,11 @@ class Equalization(ImageLayer):
 
     Raises:
         InvalidArgumentError: no range, or less than one bin.
+
+    Examples:
+        >>> image = np.array([[[[10.0], [11.0], [12.0], [13.0]]]])
+        >>> layers.Equalization()(image, training=True)[0, 0, :, 0]
+        Tensor([  0.,  85., 170., 255.], shape=(4,), dtype=float32)
     """
 
     def __init__(
@@ -132,6 +142,11 @@ class ContrastLimitedAdaptiveHistogramEqualization(ImageLayer):
 
     Source: Zuiderveld, "Contrast limited adaptive histogram equalization", Graphics Gems IV, 1994,
         pages 474 to 485.
+
+    Examples:
+        >>> layer = layers.ContrastLimitedAdaptiveHistogramEqualization(tile_grid_size=(2, 2))
+        >>> layer(np.zeros((1, 8, 8, 3))).shape
+        (1, 8, 8, 3)
     """
 
     always = True

@@ -18,6 +18,10 @@ class Identity(Layer):
 
     Shapes:
         x: any -> y: the same
+
+    Examples:
+        >>> layers.Identity()(np.array([1.0, 2.0]))
+        Tensor([1., 2.], shape=(2,), dtype=float32)
     """
 
     _laminar_stateless = True
@@ -42,6 +46,12 @@ class ActivityRegularization(Layer):
 
     Shapes:
         x: any -> y: the same
+
+    Examples:
+        >>> layer = layers.ActivityRegularization(l2=0.5)
+        >>> y = layer(np.array([[1.0, 3.0]]))
+        >>> layer.losses
+        [Tensor(5., shape=(), dtype=float32)]
     """
 
     _laminar_stateless = True
@@ -69,6 +79,11 @@ class Masking(Layer):
 
     Shapes:
         x: (batch, steps, features) -> y: the same, with the mask (batch, steps)
+
+    Examples:
+        >>> x = np.array([[[1.0, 2.0], [0.0, 0.0]]])
+        >>> layers.Masking().compute_mask(x)
+        Tensor([[ True, False]], shape=(1, 2), dtype=bool)
     """
 
     _laminar_stateless = True

@@ -69,6 +69,12 @@ class CutMix(ImageLayer):
 
     Source: Yun et al., "CutMix: regularization strategy to train strong classifiers with
         localizable features", 2019, arXiv:1905.04899, section 3.
+
+    Examples:
+        >>> images, labels = np.zeros((2, 4, 4, 3)), np.eye(2)
+        >>> mixed = layers.CutMix(seed=1)({"images": images, "labels": labels}, training=True)
+        >>> ops.sum(mixed["labels"], axis=1)
+        Tensor([1., 1.], shape=(2,), dtype=float32)
     """
 
     moves = True
@@ -130,6 +136,12 @@ class MixUp(ImageLayer):
 
     Source: Zhang et al., "mixup: beyond empirical risk minimization", 2017, arXiv:1710.09412,
         section 2.
+
+    Examples:
+        >>> images, labels = np.zeros((2, 4, 4, 3)), np.eye(2)
+        >>> mixed = layers.MixUp(seed=1)({"images": images, "labels": labels}, training=True)
+        >>> ops.sum(mixed["labels"], axis=1)
+        Tensor([1., 1.], shape=(2,), dtype=float32)
     """
 
     moves = True
@@ -198,6 +210,11 @@ class RandomErasing(ImageLayer):
         InvalidArgumentError: a number outside of its bounds, no range, or another filling.
 
     Source: Zhong et al., "Random erasing data augmentation", 2017, arXiv:1708.04896, section 3.
+
+    Examples:
+        >>> layer = layers.RandomErasing((1.0, 1.0), fill_value=1.0)
+        >>> ops.unique(layer(np.zeros((1, 8, 8, 1)), training=True))
+        Tensor([0., 1.], shape=(2,), dtype=float32)
     """
 
     def __init__(

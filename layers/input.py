@@ -19,6 +19,10 @@ class InputLayer(Layer):
     """The layer behind `Input`: gives what the model is fed.
 
     Args: see `Input`.
+
+    Examples:
+        >>> layers.InputLayer(shape=(784,)).output.shape
+        (None, 784)
     """
 
     def __init__(
@@ -128,6 +132,14 @@ def Input(  # noqa: N802  # Keras's name
 
     Raises:
         InvalidArgumentError: no shape.
+
+    Examples:
+        >>> x = layers.Input((784,), name="pixels")
+        >>> x
+        <KerasTensor shape=(None, 784), dtype=float32, name=pixels>
+        >>> model = laminar.Model(x, layers.Dense(10)(x))
+        >>> model.output_shape
+        (None, 10)
     """
     layer = InputLayer(
         shape=shape,

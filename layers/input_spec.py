@@ -25,6 +25,13 @@ class InputSpec:
         allow_last_axis_squeeze: whether a last axis of size 1 may be missing or extra.
         name: the key of the input, when inputs come in a dict.
         optional: whether the input may be None.
+
+    Examples:
+        >>> spec = layers.InputSpec(ndim=2, axes={-1: 3})
+        >>> layer = layers.Identity()
+        >>> layer.input_spec = spec
+        >>> layer(np.zeros((5, 3))).shape
+        (5, 3)
     """
 
     def __init__(

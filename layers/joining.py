@@ -30,6 +30,10 @@ class Concatenate(Layer):
 
     Raises:
         ShapeError: the shapes differ along another axis.
+
+    Examples:
+        >>> layers.Concatenate()([np.array([[1.0]]), np.array([[2.0, 3.0]])])
+        Tensor([[1., 2., 3.]], shape=(1, 3), dtype=float32)
     """
 
     def __init__(self, axis: int = -1, **kwargs: Unpack[LayerOptions]) -> None:
@@ -95,6 +99,10 @@ class Dot(Layer):
     Raises:
         InvalidArgumentError: there are not two inputs or axes.
         ShapeError: the sizes along the axes differ.
+
+    Examples:
+        >>> layers.Dot(axes=1)([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])])
+        Tensor([[11.]], shape=(1, 1), dtype=float32)
     """
 
     def __init__(
@@ -169,12 +177,22 @@ class Dot(Layer):
 
 
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Unpack[LayerOptions]) -> Any:
-    """The inputs one after the other along `axis`: `Concatenate(axis, **kwargs)(inputs)`."""
+    """The inputs one after the other along `axis`: `Concatenate(axis, **kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.concatenate([np.array([[1.0]]), np.array([[2.0, 3.0]])])
+        Tensor([[1., 2., 3.]], shape=(1, 3), dtype=float32)
+    """
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
 def dot(
     inputs: Sequence[Any], axes: int | Sequence[int] = -1, **kwargs: Unpack[LayerOptions]
 ) -> Any:
-    """Two tensors multiplied along axes: `Dot(axes, **kwargs)(inputs)`."""
+    """Two tensors multiplied along axes: `Dot(axes, **kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.dot([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])], axes=1)
+        Tensor([[11.]], shape=(1, 1), dtype=float32)
+    """
     return Dot(axes=axes, **kwargs)(inputs)

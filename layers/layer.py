@@ -59,6 +59,16 @@ class Layer(Buildable, Operation):
 
     Shapes:
         as documented by each layer; the batch stands first.
+
+    Examples:
+        >>> class Scale(layers.Layer):
+        ...     def build(self, input_shape):
+        ...         self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
+        ...
+        ...     def call(self, x):
+        ...         return x * self.factor
+        >>> Scale()(np.array([1.0, 2.0]))
+        Tensor([1., 2.], shape=(2,), dtype=float32)
     """
 
     _laminar_training_default: ClassVar[Any] = None

@@ -61,6 +61,10 @@ class LayerNormalization(Layer):
         DTypeError: `axis` is not made of whole numbers.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, arXiv:1607.06450, equation 3.
+
+    Examples:
+        >>> layers.LayerNormalization()(np.array([[1.0, 2.0, 3.0]]))
+        Tensor([[-1.2238,  0.    ,  1.2238]], shape=(1, 3), dtype=float32)
     """
 
     def __init__(
@@ -144,6 +148,10 @@ class RMSNormalization(Layer):
 
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
         equation 4.
+
+    Examples:
+        >>> layers.RMSNormalization()(np.array([[3.0, 4.0]]))
+        Tensor([[0.8485, 1.1314]], shape=(1, 2), dtype=float32)
     """
 
     def __init__(
@@ -176,6 +184,10 @@ class UnitNormalization(Layer):
 
     Raises:
         DTypeError: `axis` is not made of whole numbers.
+
+    Examples:
+        >>> layers.UnitNormalization()(np.array([[3.0, 4.0]]))
+        Tensor([[0.6, 0.8]], shape=(1, 2), dtype=float32)
     """
 
     _laminar_stateless = True

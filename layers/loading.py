@@ -16,6 +16,10 @@ def serialize(layer: Any) -> Any:
 
     Raises:
         InvalidArgumentError: the layer holds something that cannot be saved, such as a lambda.
+
+    Examples:
+        >>> layers.serialize(layers.Flatten(name="flat"))["config"]["name"]
+        'flat'
     """
     return serialize_keras_object(layer)
 
@@ -26,6 +30,11 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     Raises:
         InvalidArgumentError: the config describes something else.
         NotFoundError: the class of the layer is not known.
+
+    Examples:
+        >>> layer = layers.deserialize(layers.serialize(layers.Dense(3, name="scores")))
+        >>> layer.name, layer.units
+        ('scores', 3)
     """
     found = deserialize_keras_object(config, custom_objects)
     if not isinstance(found, Layer):

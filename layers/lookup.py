@@ -32,6 +32,10 @@ class StringLookup(IndexLookup):
 
     Shapes:
         x: any, of strings -> y: the same; for other modes as in CategoryEncoding
+
+    Examples:
+        >>> layers.StringLookup(vocabulary=["cat", "dog"])([["dog", "cat", "fish"]])
+        Tensor([[2, 1, 0]], shape=(1, 3), dtype=int64)
     """
 
     def __init__(
@@ -102,6 +106,10 @@ class IntegerLookup(IndexLookup):
 
     Shapes:
         x: any, of whole numbers -> y: the same; for other modes as in CategoryEncoding
+
+    Examples:
+        >>> layers.IntegerLookup(vocabulary=[10, 20])([20, 10, 99])
+        Tensor([2, 1, 0], shape=(3,), dtype=int64)
     """
 
     def __init__(

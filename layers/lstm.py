@@ -56,6 +56,10 @@ class LSTMCell(RecurrentCell):
 
     Shapes:
         inputs: (batch, features), states: [h, c], (batch, units) each -> (output, new states)
+
+    Examples:
+        >>> layers.RNN(layers.LSTMCell(4))(np.zeros((2, 5, 3))).shape
+        (2, 4)
     """
 
     gates = 4
@@ -151,6 +155,10 @@ class LSTM(CellRNN):
 
     Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997; with the forget gate of
         Gers, Schmidhuber and Cummins, "Learning to forget", 2000.
+
+    Examples:
+        >>> layers.LSTM(4)(np.zeros((2, 5, 3))).shape
+        (2, 4)
     """
 
     cell_options = _OPTIONS

@@ -127,6 +127,10 @@ class Add(Merge):
 
     Shapes:
         [x, ...], which broadcast -> y: their common shape
+
+    Examples:
+        >>> layers.Add()([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
+        Tensor([11., 22.], shape=(2,), dtype=float32)
     """
 
     def merge(self, inputs: Sequence[Any], masks: Sequence[Any] | None) -> Any:
@@ -141,6 +145,10 @@ class Subtract(Merge):
 
     Raises:
         InvalidArgumentError: there are not two inputs.
+
+    Examples:
+        >>> layers.Subtract()([np.array([5.0, 7.0]), np.array([1.0, 2.0])])
+        Tensor([4., 5.], shape=(2,), dtype=float32)
     """
 
     def build(self, input_shape: Sequence[Shape]) -> None:
@@ -157,6 +165,10 @@ class Multiply(Merge):
 
     Shapes:
         [x, ...], which broadcast -> y: their common shape
+
+    Examples:
+        >>> layers.Multiply()([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
+        Tensor([10., 40.], shape=(2,), dtype=float32)
     """
 
     def merge(self, inputs: Sequence[Any], masks: Sequence[Any] | None) -> Any:
@@ -175,6 +187,10 @@ class Average(Merge):
 
     Shapes:
         [x, ...], which broadcast -> y: their common shape
+
+    Examples:
+        >>> layers.Average()([np.array([1.0, 2.0]), np.array([3.0, 6.0])])
+        Tensor([2., 4.], shape=(2,), dtype=float32)
     """
 
     def merge(self, inputs: Sequence[Any], masks: Sequence[Any] | None) -> Any:
@@ -186,6 +202,10 @@ class Maximum(Merge):
 
     Shapes:
         [x, ...], which broadcast -> y: their common shape
+
+    Examples:
+        >>> layers.Maximum()([np.array([1.0, 5.0]), np.array([4.0, 2.0])])
+        Tensor([4., 5.], shape=(2,), dtype=float32)
     """
 
     def merge(self, inputs: Sequence[Any], masks: Sequence[Any] | None) -> Any:
@@ -199,6 +219,10 @@ class Minimum(Merge):
 
     Shapes:
         [x, ...], which broadcast -> y: their common shape
+
+    Examples:
+        >>> layers.Minimum()([np.array([1.0, 5.0]), np.array([4.0, 2.0])])
+        Tensor([1., 2.], shape=(2,), dtype=float32)
     """
 
     def merge(self, inputs: Sequence[Any], masks: Sequence[Any] | None) -> Any:
@@ -208,30 +232,60 @@ class Minimum(Merge):
 
 
 def add(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
-    """The sum of the inputs: `Add(**kwargs)(inputs)`."""
+    """The sum of the inputs: `Add(**kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.add([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
+        Tensor([11., 22.], shape=(2,), dtype=float32)
+    """
     return Add(**kwargs)(inputs)
 
 
 def subtract(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
-    """The first input minus the second: `Subtract(**kwargs)(inputs)`."""
+    """The first input minus the second: `Subtract(**kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.subtract([np.array([5.0, 7.0]), np.array([1.0, 2.0])])
+        Tensor([4., 5.], shape=(2,), dtype=float32)
+    """
     return Subtract(**kwargs)(inputs)
 
 
 def multiply(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
-    """The product of the inputs: `Multiply(**kwargs)(inputs)`."""
+    """The product of the inputs: `Multiply(**kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.multiply([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
+        Tensor([10., 40.], shape=(2,), dtype=float32)
+    """
     return Multiply(**kwargs)(inputs)
 
 
 def average(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
-    """The mean of the inputs: `Average(**kwargs)(inputs)`."""
+    """The mean of the inputs: `Average(**kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.average([np.array([1.0, 2.0]), np.array([3.0, 6.0])])
+        Tensor([2., 4.], shape=(2,), dtype=float32)
+    """
     return Average(**kwargs)(inputs)
 
 
 def maximum(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
-    """The largest of the inputs: `Maximum(**kwargs)(inputs)`."""
+    """The largest of the inputs: `Maximum(**kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.maximum([np.array([1.0, 5.0]), np.array([4.0, 2.0])])
+        Tensor([4., 5.], shape=(2,), dtype=float32)
+    """
     return Maximum(**kwargs)(inputs)
 
 
 def minimum(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
-    """The smallest of the inputs: `Minimum(**kwargs)(inputs)`."""
+    """The smallest of the inputs: `Minimum(**kwargs)(inputs)`.
+
+    Examples:
+        >>> layers.minimum([np.array([1.0, 5.0]), np.array([4.0, 2.0])])
+        Tensor([1., 2.], shape=(2,), dtype=float32)
+    """
     return Minimum(**kwargs)(inputs)

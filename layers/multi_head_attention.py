@@ -70,6 +70,13 @@ class MultiHeadAttention(ProjectedAttention):
 
     Source: Vaswani et al., "Attention is all you need", 2017, arXiv:1706.03762, section 3.2.2; the
         gate: Qiu et al., "Gated attention for large language models", 2025, arXiv:2505.06708.
+
+    Examples:
+        >>> layer = layers.MultiHeadAttention(num_heads=2, key_dim=4)
+        >>> x = np.zeros((2, 5, 8))
+        >>> y, scores = layer(x, x, return_attention_scores=True)
+        >>> y.shape, scores.shape
+        ((2, 5, 8), (2, 2, 5, 5))
     """
 
     attention_axes: Sequence[int] | None

@@ -34,6 +34,14 @@ class Normalization(DataLayer):
 
     Shapes:
         x: any, of any numbers -> y: the same, in the compute dtype
+
+    Examples:
+        >>> layer = layers.Normalization()
+        >>> layer.adapt(np.array([[1.0], [3.0]]))
+        >>> layer(np.array([[1.0], [2.0], [3.0]]))
+        Tensor([[-1.],
+                [ 0.],
+                [ 1.]], shape=(3, 1), dtype=float32)
     """
 
     def __init__(

@@ -32,6 +32,10 @@ class Operation(Copied):
     Attributes:
         inbound_nodes: its symbolic calls.
         outbound_nodes: the calls of others that take its results.
+
+    Examples:
+        >>> layers.Dense(2, name="head").name
+        'head'
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -83,6 +83,10 @@ class Cropping1D(_Borders):
     Raises:
         InvalidArgumentError: a number below 0.
         ShapeError: nothing is left.
+
+    Examples:
+        >>> layers.Cropping1D((1, 2))(np.arange(5.0).reshape(1, 5, 1))[0, :, 0]
+        Tensor([1., 2.], shape=(2,), dtype=float32)
     """
 
     def __init__(
@@ -131,6 +135,10 @@ class Cropping2D(_CroppingND):
     Raises:
         InvalidArgumentError: a number below 0.
         ShapeError: nothing is left.
+
+    Examples:
+        >>> layers.Cropping2D(((1, 1), (2, 0)))(np.zeros((1, 6, 6, 3))).shape
+        (1, 4, 4, 3)
     """
 
     rank = 2
@@ -145,7 +153,12 @@ class Cropping2D(_CroppingND):
 
 
 class Cropping3D(_CroppingND):
-    """Cells taken from the ends of the three spatial axes of a volume; see `Cropping2D`."""
+    """Cells taken from the ends of the three spatial axes of a volume; see `Cropping2D`.
+
+    Examples:
+        >>> layers.Cropping3D(1)(np.zeros((1, 6, 6, 6, 3))).shape
+        (1, 4, 4, 4, 3)
+    """
 
     rank = 3
 
@@ -170,6 +183,10 @@ class ZeroPadding1D(_Borders):
 
     Raises:
         InvalidArgumentError: a number below 0.
+
+    Examples:
+        >>> layers.ZeroPadding1D(1)(np.array([[[1.0], [2.0]]]))[0, :, 0]
+        Tensor([0., 1., 2., 0.], shape=(4,), dtype=float32)
     """
 
     def __init__(
@@ -221,6 +238,10 @@ class ZeroPadding2D(_ZeroPaddingND):
 
     Raises:
         InvalidArgumentError: a number below 0.
+
+    Examples:
+        >>> layers.ZeroPadding2D(((1, 0), (2, 2)))(np.zeros((1, 4, 4, 3))).shape
+        (1, 5, 8, 3)
     """
 
     rank = 2
@@ -235,7 +256,12 @@ class ZeroPadding2D(_ZeroPaddingND):
 
 
 class ZeroPadding3D(_ZeroPaddingND):
-    """Zeros around a volume; see `ZeroPadding2D`."""
+    """Zeros around a volume; see `ZeroPadding2D`.
+
+    Examples:
+        >>> layers.ZeroPadding3D(1)(np.zeros((1, 2, 2, 2, 3))).shape
+        (1, 4, 4, 4, 3)
+    """
 
     rank = 3
 

@@ -23,6 +23,11 @@ class Pipeline(DataLayer):
 
     Raises:
         InvalidArgumentError: one is no layer.
+
+    Examples:
+        >>> layer = layers.Pipeline([layers.Rescaling(0.5), layers.Flatten()])
+        >>> layer(np.array([[[1.0], [2.0]]]))
+        Tensor([[0.5, 1. ]], shape=(1, 2), dtype=float32)
     """
 
     def __init__(self, layers: Sequence[Layer], name: str | None = None) -> None:

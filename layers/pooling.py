@@ -92,39 +92,69 @@ class MaxPooling(Pooling):
 
 
 class MaxPooling1D(MaxPooling):
-    """The maximum of each window of a sequence; args and shapes of `Pooling`."""
+    """The maximum of each window of a sequence; args and shapes of `Pooling`.
+
+    Examples:
+        >>> layers.MaxPooling1D(2)(np.arange(4.0).reshape(1, 4, 1))[0, :, 0]
+        Tensor([1., 3.], shape=(2,), dtype=float32)
+    """
 
     rank = 1
 
 
 class MaxPooling2D(MaxPooling):
-    """The maximum of each window of an image; args and shapes of `Pooling`."""
+    """The maximum of each window of an image; args and shapes of `Pooling`.
+
+    Examples:
+        >>> layers.MaxPooling2D(2)(np.zeros((1, 8, 8, 3))).shape
+        (1, 4, 4, 3)
+    """
 
     rank = 2
 
 
 class MaxPooling3D(MaxPooling):
-    """The maximum of each window of a volume; args and shapes of `Pooling`."""
+    """The maximum of each window of a volume; args and shapes of `Pooling`.
+
+    Examples:
+        >>> layers.MaxPooling3D(2)(np.zeros((1, 4, 4, 4, 1))).shape
+        (1, 2, 2, 2, 1)
+    """
 
     rank = 3
 
 
 class AveragePooling1D(Pooling):
-    """The mean of each window of a sequence; args and shapes of `Pooling`."""
+    """The mean of each window of a sequence; args and shapes of `Pooling`.
+
+    Examples:
+        >>> layers.AveragePooling1D(2)(np.arange(4.0).reshape(1, 4, 1))[0, :, 0]
+        Tensor([0.5, 2.5], shape=(2,), dtype=float32)
+    """
 
     rank = 1
     pool = staticmethod(ops.average_pool)
 
 
 class AveragePooling2D(Pooling):
-    """The mean of each window of an image; args and shapes of `Pooling`."""
+    """The mean of each window of an image; args and shapes of `Pooling`.
+
+    Examples:
+        >>> layers.AveragePooling2D(2)(np.arange(4.0).reshape(1, 2, 2, 1))[0, 0, 0]
+        Tensor([1.5], shape=(1,), dtype=float32)
+    """
 
     rank = 2
     pool = staticmethod(ops.average_pool)
 
 
 class AveragePooling3D(Pooling):
-    """The mean of each window of a volume; args and shapes of `Pooling`."""
+    """The mean of each window of a volume; args and shapes of `Pooling`.
+
+    Examples:
+        >>> layers.AveragePooling3D(2)(np.zeros((1, 4, 4, 4, 1))).shape
+        (1, 2, 2, 2, 1)
+    """
 
     rank = 3
     pool = staticmethod(ops.average_pool)

@@ -43,6 +43,11 @@ class RandomBrightness(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> y = layers.RandomBrightness((0.1, 0.1))(np.full((1, 1, 1, 3), 100.0), training=True)
+        >>> y[0, 0, 0]  # a tenth of 255 is added
+        Tensor([125.5, 125.5, 125.5], shape=(3,), dtype=float32)
     """
 
     least = -1.0
@@ -80,6 +85,11 @@ class RandomContrast(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> layer = layers.RandomContrast(0.5, seed=1)
+        >>> layer(np.full((1, 2, 2, 1), 7.0), training=True)[0, 0, 0]  # the mean stays
+        Tensor([7.], shape=(1,), dtype=float32)
     """
 
     def __init__(
@@ -115,6 +125,11 @@ class RandomHue(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> grey = np.full((1, 1, 1, 3), 100.0)
+        >>> layers.RandomHue(0.5, seed=1)(grey, training=True)[0, 0, 0]  # grey has no hue
+        Tensor([100., 100., 100.], shape=(3,), dtype=float32)
     """
 
     def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
@@ -146,6 +161,11 @@ class RandomSaturation(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> grey = np.full((1, 1, 1, 3), 100.0)
+        >>> layers.RandomSaturation(0.5, seed=1)(grey, training=True)[0, 0, 0]  # grey stays grey
+        Tensor([100., 100., 100.], shape=(3,), dtype=float32)
     """
 
     least = -1.0
@@ -178,6 +198,11 @@ class RandomColorDegeneration(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> image = np.array([[[[255.0, 0.0, 0.0]]]])
+        >>> layers.RandomColorDegeneration((1.0, 1.0))(image, training=True)[0, 0, 0]  # all grey
+        Tensor([76.2195, 76.2195, 76.2195], shape=(3,), dtype=float32)
     """
 
     least = -1.0
@@ -200,6 +225,11 @@ class RandomGrayscale(ImageLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds.
+
+    Examples:
+        >>> image = np.array([[[[255.0, 0.0, 0.0]]]])
+        >>> layers.RandomGrayscale(factor=1.0)(image, training=True)[0, 0, 0]
+        Tensor([76.2195, 76.2195, 76.2195], shape=(3,), dtype=float32)
     """
 
     keeps_dtype = True
@@ -241,6 +271,11 @@ class RandomInvert(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> image = np.array([[[[255.0, 0.0, 5.0]]]])
+        >>> layers.RandomInvert(factor=1.0)(image, training=True)[0, 0, 0]
+        Tensor([  0., 255., 250.], shape=(3,), dtype=float32)
     """
 
     def __init__(
@@ -277,6 +312,11 @@ class RandomColorJitter(ToneLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> layer = layers.RandomColorJitter(brightness_factor=0.2, saturation_factor=0.3, seed=1)
+        >>> layer(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 8, 8, 3)
     """
 
     def __init__(

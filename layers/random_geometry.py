@@ -47,6 +47,12 @@ class RandomFlip(ImageLayer):
 
     Raises:
         InvalidArgumentError: another mode.
+
+    Examples:
+        >>> image = np.arange(4.0).reshape(1, 2, 2, 1)
+        >>> y = layers.RandomFlip("horizontal", seed=3)(image, training=True)
+        >>> ops.sort(ops.ravel(y))  # the pixels are the same
+        Tensor([0., 1., 2., 3.], shape=(4,), dtype=float32)
     """
 
     moves = True
@@ -166,6 +172,13 @@ class RandomRotation(_Affine):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or another choice.
+
+    Examples:
+        >>> image = np.arange(4.0).reshape(1, 2, 2, 1)
+        >>> quarter = layers.RandomRotation((0.25, 0.25))
+        >>> quarter(image, training=True)[0, :, :, 0]
+        Tensor([[1., 3.],
+                [0., 2.]], shape=(2, 2), dtype=float32)
     """
 
     def __init__(
@@ -213,6 +226,13 @@ class RandomTranslation(_Affine):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or another choice.
+
+    Examples:
+        >>> image = np.arange(4.0).reshape(1, 2, 2, 1)
+        >>> layer = layers.RandomTranslation((0.5, 0.5), 0.0, fill_mode="constant")
+        >>> layer(image, training=True)[0, :, :, 0]  # down by half the height
+        Tensor([[0., 0.],
+                [0., 1.]], shape=(2, 2), dtype=float32)
     """
 
     def __init__(
@@ -266,6 +286,10 @@ class RandomZoom(_Affine):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or another choice.
+
+    Examples:
+        >>> layers.RandomZoom(0.2, seed=1)(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 8, 8, 3)
     """
 
     def __init__(
@@ -325,6 +349,10 @@ class RandomShear(_Affine):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or another choice.
+
+    Examples:
+        >>> layers.RandomShear(x_factor=0.2, seed=1)(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 8, 8, 3)
     """
 
     def __init__(

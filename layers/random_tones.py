@@ -48,6 +48,11 @@ class Solarization(ToneLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> image = np.array([[[[10.0, 200.0, 255.0]]]])
+        >>> layers.Solarization(threshold_factor=(0.5, 0.5))(image, training=True)[0, 0, 0]
+        Tensor([10., 55.,  0.], shape=(3,), dtype=float32)
     """
 
     def __init__(
@@ -92,6 +97,11 @@ class RandomPosterization(ToneLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> image = np.array([[[[255.0, 130.0, 5.0]]]])
+        >>> layers.RandomPosterization(1)(image, training=True)[0, 0, 0]
+        Tensor([128., 128.,   0.], shape=(3,), dtype=float32)
     """
 
     def __init__(
@@ -140,6 +150,10 @@ class RandomSharpness(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, or no range.
+
+    Examples:
+        >>> layers.RandomSharpness(0.5, seed=1)(np.full((1, 3, 3, 1), 7.0), training=True)[0, 1, 1]
+        Tensor([7.], shape=(1,), dtype=float32)
     """
 
     def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
@@ -169,6 +183,10 @@ class RandomGaussianBlur(FactorLayer):
 
     Raises:
         InvalidArgumentError: a factor outside of its bounds, an even window, or no range.
+
+    Examples:
+        >>> layers.RandomGaussianBlur(seed=1)(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 8, 8, 3)
     """
 
     def __init__(

@@ -47,6 +47,10 @@ class RandomPerspective(ImageLayer):
 
     Raises:
         InvalidArgumentError: a number outside of its bounds, or another choice.
+
+    Examples:
+        >>> layers.RandomPerspective(seed=1)(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 8, 8, 3)
     """
 
     moves = True
@@ -141,6 +145,10 @@ class RandomElasticTransform(ImageLayer):
 
     Source: Simard, Steinkraus and Platt, "Best practices for convolutional neural networks applied
         to visual document analysis", 2003, section 2.
+
+    Examples:
+        >>> layers.RandomElasticTransform(seed=1)(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 8, 8, 3)
     """
 
     moves = True

@@ -64,6 +64,10 @@ class RNN(Layer):
     Raises:
         InvalidArgumentError: something that is no cell, an initial state of another form, or
             options that need a size which is unknown.
+
+    Examples:
+        >>> layers.RNN([layers.GRUCell(4), layers.GRUCell(2)])(np.zeros((2, 5, 3))).shape
+        (2, 2)
     """
 
     # The states of a stateful layer are no weights: files do not hold them.

@@ -53,6 +53,12 @@ class RematScope:
         InvalidArgumentError: another mode.
 
     Source: Chen et al., "Training deep nets with sublinear memory cost", 2016, arXiv:1604.06174.
+
+    Examples:
+        >>> with laminar.RematScope(mode="full"):
+        ...     layer = layers.Dense(2)
+        >>> layer(np.ones((1, 3))).shape
+        (1, 2)
     """
 
     def __init__(
@@ -111,6 +117,11 @@ def remat(f: Callable[..., Any]) -> Callable[..., Any]:
         InvalidArgumentError: `f` cannot be called; (when called) an argument is symbolic.
 
     Source: Chen et al., "Training deep nets with sublinear memory cost", 2016, arXiv:1604.06174.
+
+    Examples:
+        >>> square = laminar.remat(lambda x: ops.square(ops.sin(x)))
+        >>> laminar.grad(square)(ops.array(0.0))
+        Tensor(0., shape=(), dtype=float32)
     """
     if not callable(f):
         raise InvalidArgumentError(

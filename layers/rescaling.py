@@ -22,6 +22,10 @@ class Rescaling(DataLayer):
 
     Shapes:
         x: any, of any numbers -> y: the same
+
+    Examples:
+        >>> layers.Rescaling(1 / 255)(np.array([0.0, 255.0]))
+        Tensor([0., 1.], shape=(2,), dtype=float32)
     """
 
     def __init__(

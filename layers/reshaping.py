@@ -28,6 +28,10 @@ class Flatten(Layer):
 
     Shapes:
         x: (batch, ...) -> y: (batch, numbers in an example); (batch,) -> (batch, 1)
+
+    Examples:
+        >>> layers.Flatten()(np.zeros((2, 3, 4))).shape
+        (2, 12)
     """
 
     def __init__(
@@ -60,6 +64,10 @@ class Reshape(Layer):
     Raises:
         InvalidArgumentError: a size below -1, or several of -1.
         ShapeError: the target has another number of places than an example has numbers.
+
+    Examples:
+        >>> layers.Reshape((-1, 2))(np.zeros((3, 8))).shape
+        (3, 4, 2)
     """
 
     _laminar_stateless = True
@@ -112,6 +120,10 @@ class Permute(Layer):
 
     Raises:
         InvalidArgumentError: `dims` is no permutation of 1, 2, ...
+
+    Examples:
+        >>> layers.Permute((2, 1))(np.zeros((2, 3, 4))).shape
+        (2, 4, 3)
     """
 
     def __init__(self, dims: Sequence[int], **kwargs: Unpack[LayerOptions]) -> None:
@@ -140,6 +152,10 @@ class RepeatVector(Layer):
 
     Shapes:
         x: (batch, features) -> y: (batch, n, features)
+
+    Examples:
+        >>> layers.RepeatVector(3)(np.array([[1.0, 2.0]])).shape
+        (1, 3, 2)
     """
 
     def __init__(self, n: int, **kwargs: Unpack[LayerOptions]) -> None:

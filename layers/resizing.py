@@ -65,6 +65,10 @@ class Resizing(ImageLayer):
 
     Raises:
         InvalidArgumentError: a size below 1, another choice, or both crop and pad.
+
+    Examples:
+        >>> layers.Resizing(4, 4)(np.zeros((1, 9, 7, 3))).shape
+        (1, 4, 4, 3)
     """
 
     always = True
@@ -155,6 +159,11 @@ class CenterCrop(ImageLayer):
 
     Raises:
         InvalidArgumentError: a size below 1.
+
+    Examples:
+        >>> layers.CenterCrop(2, 2)(np.arange(16.0).reshape(1, 4, 4, 1))[0, :, :, 0]
+        Tensor([[ 5.,  6.],
+                [ 9., 10.]], shape=(2, 2), dtype=float32)
     """
 
     always = True
@@ -216,6 +225,10 @@ class RandomCrop(CenterCrop):
 
     Raises:
         InvalidArgumentError: a size below 1.
+
+    Examples:
+        >>> layers.RandomCrop(4, 4)(np.zeros((2, 8, 8, 3)), training=True).shape
+        (2, 4, 4, 3)
     """
 
     always = False

@@ -45,6 +45,12 @@ class ReversibleEmbedding(Embedding):
 
     Raises:
         InvalidArgumentError: a size that is not a positive whole number, or a cap of 0 or less.
+
+    Examples:
+        >>> layer = layers.ReversibleEmbedding(10, 4)
+        >>> hidden = layer(np.array([[1, 2]]))
+        >>> hidden.shape, layer(hidden, reverse=True).shape
+        ((1, 2, 4), (1, 2, 10))
     """
 
     embeddings_initializer: Any

@@ -152,12 +152,22 @@ class SeparableConv(ConvBase):
 
 
 class SeparableConv1D(SeparableConv):
-    """Separable convolution of sequences; args and shapes of `SeparableConv`."""
+    """Separable convolution of sequences; args and shapes of `SeparableConv`.
+
+    Examples:
+        >>> layers.SeparableConv1D(8, 3)(np.zeros((1, 10, 4))).shape
+        (1, 8, 8)
+    """
 
     rank = 1
 
 
 class SeparableConv2D(SeparableConv):
-    """Separable convolution of images; args and shapes of `SeparableConv`."""
+    """Separable convolution of images; args and shapes of `SeparableConv`.
+
+    Examples:
+        >>> layers.SeparableConv2D(8, 3)(np.zeros((1, 10, 10, 4))).shape
+        (1, 8, 8, 8)
+    """
 
     rank = 2

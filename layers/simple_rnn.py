@@ -24,6 +24,10 @@ class SimpleRNNCell(RecurrentCell):
         inputs: (batch, features), states: [(batch, units)] -> (output, new states)
 
     Source: Elman, "Finding structure in time", 1990.
+
+    Examples:
+        >>> layers.RNN(layers.SimpleRNNCell(4))(np.zeros((2, 5, 3))).shape
+        (2, 4)
     """
 
     gates = 1
@@ -59,6 +63,10 @@ class SimpleRNN(CellRNN):
         seed: a whole number, which fixes what is dropped.
 
     Shapes: see `RNN`.
+
+    Examples:
+        >>> layers.SimpleRNN(4)(np.zeros((2, 5, 3))).shape
+        (2, 4)
     """
 
     cell_options = OPTIONS

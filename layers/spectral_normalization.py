@@ -36,6 +36,14 @@ class SpectralNormalization(Wrapper):
 
     Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018,
         arXiv:1802.05957, algorithm 1.
+
+    Examples:
+        >>> dense = layers.Dense(2, kernel_initializer="ones")
+        >>> layer = layers.SpectralNormalization(dense, power_iterations=3)
+        >>> y = layer(np.ones((1, 2)), training=True)
+        >>> dense.kernel.numpy()  # its largest singular value is 1
+        array([[0.5, 0.5],
+               [0.5, 0.5]], dtype=float32)
     """
 
     def __init__(

@@ -53,6 +53,11 @@ class STFTSpectrogram(Layer):
 
     Raises:
         InvalidArgumentError: a length below 1, a step above the length, or another choice.
+
+    Examples:
+        >>> layer = layers.STFTSpectrogram(frame_length=64, frame_step=32, fft_length=64)
+        >>> layer(np.ones((1, 256, 1))).shape
+        (1, 7, 33)
     """
 
     def __init__(
@@ -189,6 +194,11 @@ class MelSpectrogram(DataLayer):
 
     Source: Stevens, Volkmann and Newman, "A scale for the measurement of the psychological
         magnitude pitch", 1937.
+
+    Examples:
+        >>> layer = layers.MelSpectrogram(num_mel_bins=16, fft_length=256, sequence_stride=64)
+        >>> layer(np.zeros((1, 1024))).shape
+        (1, 16, 17)
     """
 
     def __init__(

@@ -47,6 +47,11 @@ class StackedRNNCells(Layer):
 
     Raises:
         InvalidArgumentError: one is no cell.
+
+    Examples:
+        >>> cell = layers.StackedRNNCells([layers.LSTMCell(4), layers.LSTMCell(2)])
+        >>> layers.RNN(cell)(np.zeros((2, 5, 3))).shape
+        (2, 2)
     """
 
     def __init__(self, cells: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> None:

@@ -56,6 +56,11 @@ class KerasTensor(Operators):
 
     Raises:
         InvalidArgumentError: sparse and ragged at once.
+
+    Examples:
+        >>> x = laminar.KerasTensor((None, 3))
+        >>> (x * 2).shape, ops.sum(x, axis=1).shape
+        ((None, 3), (None,))
     """
 
     __slots__ = (
@@ -179,7 +184,15 @@ class KerasTensor(Operators):
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether `x` is a symbolic tensor of the functional API."""
+    """Whether `x` is a symbolic tensor of the functional API.
+
+    Examples:
+        >>> (
+        ...     laminar.utils.is_keras_tensor(layers.Input((3,))),
+        ...     laminar.utils.is_keras_tensor(np.ones(3)),
+        ... )
+        (True, False)
+    """
     return isinstance(x, KerasTensor)
 
 

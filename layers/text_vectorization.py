@@ -62,6 +62,12 @@ class TextVectorization(DataLayer):
 
     Shapes:
         x: (batch,) or (batch, 1), of strings -> y: (batch, tokens) or (batch, vocabulary size)
+
+    Examples:
+        >>> layer = layers.TextVectorization(vocabulary=["the", "cat", "sat"])
+        >>> layer(["The cat sat.", "A cat"])
+        Tensor([[2, 3, 4],
+                [1, 3, 0]], shape=(2, 3), dtype=int64)
     """
 
     def __init__(

@@ -31,6 +31,10 @@ class TimeDistributed(Wrapper):
     Raises:
         InvalidArgumentError: `layer` is no layer.
         ShapeError: an input or a mask without steps.
+
+    Examples:
+        >>> layers.TimeDistributed(layers.Dense(4))(np.zeros((2, 5, 3))).shape
+        (2, 5, 4)
     """
 
     def __init__(self, layer: Layer, **kwargs: Unpack[LayerOptions]) -> None:

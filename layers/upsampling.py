@@ -33,6 +33,10 @@ class UpSampling1D(Layer):
 
     Shapes:
         x: (batch, steps, channels) -> y: (batch, size * steps, channels)
+
+    Examples:
+        >>> layers.UpSampling1D(2)(np.array([[[1.0], [2.0]]]))[0, :, 0]
+        Tensor([1., 1., 2., 2.], shape=(4,), dtype=float32)
     """
 
     def __init__(self, size: int = 2, **kwargs: Unpack[LayerOptions]) -> None:
@@ -62,6 +66,10 @@ class UpSampling2D(Layer):
 
     Raises:
         InvalidArgumentError: a factor below 1, or another interpolation or layout.
+
+    Examples:
+        >>> layers.UpSampling2D(2)(np.zeros((1, 4, 4, 3))).shape
+        (1, 8, 8, 3)
     """
 
     def __init__(
@@ -103,6 +111,10 @@ class UpSampling3D(Layer):
     Shapes:
         x: (batch, d1, d2, d3, channels) -> y: (batch, size[0] * d1, size[1] * d2, size[2] * d3,
         channels); with "channels_first" the channels stand second
+
+    Examples:
+        >>> layers.UpSampling3D(2)(np.zeros((1, 2, 2, 2, 3))).shape
+        (1, 4, 4, 4, 3)
     """
 
     def __init__(

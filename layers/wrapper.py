@@ -19,6 +19,13 @@ class Wrapper(Layer):
 
     Raises:
         InvalidArgumentError: `layer` is no layer.
+
+    Examples:
+        >>> class Twice(layers.Wrapper):
+        ...     def call(self, x):
+        ...         return self.layer(self.layer(x))
+        >>> Twice(layers.Rescaling(3.0))(np.array([1.0]))
+        Tensor([9.], shape=(1,), dtype=float32)
     """
 
     def __init__(self, layer: Any, **kwargs: Unpack[LayerOptions]) -> None:

@@ -51,12 +51,23 @@ list_builtins(
 
 
 def serialize(optimizer: Optimizer) -> Any:
-    """The optimizer as data, without its variables."""
+    """The optimizer as data, without its variables.
+
+    Examples:
+        >>> laminar.optimizers.serialize(laminar.optimizers.SGD(0.5))["config"]["learning_rate"]
+        0.5
+    """
     return serialize_keras_object(optimizer)
 
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The optimizer that `serialize` described; class names in lower case are known too."""
+    """The optimizer that `serialize` described; class names in lower case are known too.
+
+    Examples:
+        >>> config = laminar.optimizers.serialize(laminar.optimizers.SGD(0.5))
+        >>> laminar.optimizers.deserialize(config).learning_rate.numpy()
+        array(0.5, dtype=float32)
+    """
     return deserialize_keras_object(
         config, custom_objects, module_objects={**_OPTIMIZERS, **_ALIASES}
     )
@@ -67,6 +78,10 @@ def get(identifier: OptimizerLike) -> Any:
 
     Raises:
         InvalidArgumentError: the name is not known, or it is none of these.
+
+    Examples:
+        >>> laminar.optimizers.get("adam").name
+        'adam'
     """
     if isinstance(identifier, Optimizer):
         return identifier

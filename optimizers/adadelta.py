@@ -30,6 +30,12 @@ class Adadelta(Optimizer):
 
     Source: Zeiler, "ADADELTA: an adaptive learning rate method", 2012, arXiv:1212.5701,
         algorithm 1.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Adadelta(learning_rate=1.0).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.9986, 2.0014], dtype=float32)
     """
 
     def __init__(

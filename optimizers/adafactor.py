@@ -39,6 +39,12 @@ class Adafactor(Optimizer):
 
     Source: Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost",
         2018, arXiv:1804.04235, algorithms 4 and 5.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Adafactor(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.8419, 2.1581], dtype=float32)
     """
 
     _laminar_elementwise: ClassVar[bool] = False

@@ -25,6 +25,12 @@ class Adagrad(Optimizer):
 
     Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and
         stochastic optimization", 2011, figure 1 (diagonal matrices).
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Adagrad(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.9047, 2.0988], dtype=float32)
     """
 
     def __init__(

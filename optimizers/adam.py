@@ -35,6 +35,12 @@ class Adam(MomentOptimizer):
 
     Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015, arXiv:1412.6980,
         algorithm 1 in the order of section 2.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Adam(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.9, 2.1], dtype=float32)
     """
 
     def __init__(

@@ -27,6 +27,12 @@ class Adamax(MomentOptimizer):
 
     Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015, arXiv:1412.6980,
         algorithm 2.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Adamax(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.9, 2.1], dtype=float32)
     """
 
     def build(self, variables: Sequence[Variable]) -> None:

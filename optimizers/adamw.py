@@ -28,6 +28,13 @@ class AdamW(Adam):
 
     Source: Loshchilov and Hutter, "Decoupled weight decay regularization", 2019, arXiv:1711.05101,
         algorithm 2.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> optimizer = laminar.optimizers.AdamW(learning_rate=0.1, weight_decay=0.01)
+        >>> optimizer.apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.899, 2.098], dtype=float32)
     """
 
     def __init__(

@@ -23,6 +23,10 @@ def clip_by_value(gradients: Sequence[Any], limit: float) -> list[Any]:
 
     Raises:
         InvalidArgumentError: `limit` is not positive.
+
+    Examples:
+        >>> laminar.optimizers.clip_by_value([ops.array([3.0, -0.5])], 1.0)
+        [Tensor([ 1. , -0.5], shape=(2,), dtype=float32)]
     """
     positive("clip_by_value", limit=limit)
     return [
@@ -35,6 +39,10 @@ def clip_by_norm(gradients: Sequence[Any], limit: float) -> list[Any]:
 
     Raises:
         InvalidArgumentError: `limit` is not positive.
+
+    Examples:
+        >>> laminar.optimizers.clip_by_norm([ops.array([3.0, 4.0])], 1.0)
+        [Tensor([0.6, 0.8], shape=(2,), dtype=float32)]
     """
     positive("clip_by_norm", limit=limit)
     return [
@@ -52,6 +60,10 @@ def clip_by_global_norm(gradients: Sequence[Any], limit: float) -> list[Any]:
 
     Source: Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks",
         2013, arXiv:1211.5063, algorithm 1.
+
+    Examples:
+        >>> laminar.optimizers.clip_by_global_norm([ops.array([3.0]), ops.array([4.0])], 1.0)
+        [Tensor([0.6], shape=(1,), dtype=float32), Tensor([0.8], shape=(1,), dtype=float32)]
     """
     positive("clip_by_global_norm", limit=limit)
     if all(g is None for g in gradients):
@@ -67,7 +79,12 @@ def norm(x: Tensor) -> Tensor:
 
 
 def global_norm(xs: Sequence[Any]) -> Tensor:
-    """The norm of all tensors together, as if they were one vector; 0 for none."""
+    """The norm of all tensors together, as if they were one vector; 0 for none.
+
+    Examples:
+        >>> laminar.optimizers.global_norm([ops.array([3.0]), ops.array([4.0])])
+        Tensor(5., shape=(), dtype=float32)
+    """
     return ops.sqrt(sum((_sum_of_squares(x) for x in xs if x is not None), ops.zeros(())))
 
 

@@ -33,6 +33,12 @@ class Ftrl(Optimizer):
         options: see `Optimizer`.
 
     Source: McMahan et al., "Ad click prediction: a view from the trenches", 2013, algorithm 1.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Ftrl(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.6031, 1.7864], dtype=float32)
     """
 
     def __init__(

@@ -32,6 +32,12 @@ class Lamb(MomentOptimizer):
 
     Source: You et al., "Large batch optimization for deep learning: training BERT in 76 minutes",
         2020, arXiv:1904.00962, algorithm 2.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Lamb(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.8419, 2.1581], dtype=float32)
     """
 
     _laminar_elementwise: ClassVar[bool] = False

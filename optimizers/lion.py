@@ -27,6 +27,12 @@ class Lion(Optimizer):
 
     Source: Chen et al., "Symbolic discovery of optimization algorithms", 2023, arXiv:2302.06675,
         algorithm 2.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Lion(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.9, 2.1], dtype=float32)
     """
 
     def __init__(

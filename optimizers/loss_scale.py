@@ -40,6 +40,14 @@ class LossScaleOptimizer(Optimizer):
         InvalidArgumentError: another argument is given, or one is out of range.
 
     Source: Micikevicius et al., "Mixed precision training", 2018, arXiv:1710.03740, section 3.2.
+
+    Examples:
+        >>> inner = laminar.optimizers.SGD(0.1)
+        >>> optimizer = laminar.optimizers.LossScaleOptimizer(inner, initial_scale=8.0)
+        >>> w = laminar.Variable([1.0])
+        >>> optimizer.apply([ops.array([8.0])], [w])  # the gradient of the loss times 8
+        >>> w.numpy()
+        array([0.9], dtype=float32)
     """
 
     def __init__(

@@ -29,6 +29,12 @@ class OptimizerMap:
 
     Raises:
         InvalidArgumentError: something else than an optimizer, or one that holds others.
+
+    Examples:
+        >>> rates = laminar.optimizers.OptimizerMap(laminar.optimizers.SGD(0.1))
+        >>> rates["embedding/.*"] = laminar.optimizers.Adagrad(0.5)
+        >>> type(rates["embedding/table"]).__name__, type(rates["dense/kernel"]).__name__
+        ('Adagrad', 'SGD')
     """
 
     def __init__(
@@ -122,6 +128,15 @@ class MultiOptimizer(Optimizer):
     Raises:
         InvalidArgumentError: a variable gets something else than an optimizer, or one that holds
             others.
+
+    Examples:
+        >>> v, w = laminar.Variable([1.0], name="v"), laminar.Variable([1.0], name="w")
+        >>> rates = laminar.optimizers.OptimizerMap(laminar.optimizers.SGD(0.1))
+        >>> rates["w"] = laminar.optimizers.SGD(0.5)
+        >>> optimizer = laminar.optimizers.MultiOptimizer(rates)
+        >>> optimizer.apply([ops.array([1.0]), ops.array([1.0])], [v, w])
+        >>> v.numpy(), w.numpy()
+        (array([0.9], dtype=float32), array([0.5], dtype=float32))
     """
 
     def __init__(

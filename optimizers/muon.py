@@ -51,6 +51,12 @@ class Muon(Optimizer):
 
     Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024;
         Liu et al., "Muon is scalable for LLM training", 2025, arXiv:2502.16982, equation 4.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Muon(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.8996, 2.0992], dtype=float32)
     """
 
     _laminar_elementwise: ClassVar[bool] = False

@@ -31,6 +31,12 @@ class Nadam(MomentOptimizer):
         options: see `Optimizer`.
 
     Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016, algorithm 2.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.Nadam(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.8937, 2.1063], dtype=float32)
     """
 
     def build(self, variables: Sequence[Variable]) -> None:

@@ -58,16 +58,15 @@ class Optimizer(Averages, Accumulation, RowUpdates):
     step is (accumulation, loss scaling).
 
     Args:
-        learning_rate: a number (kept in a variable), a schedule of `iterations`, a function
-            without arguments (in a traced step it is called while tracing, once), a variable, or a
-            scalar tensor of the graph or function that the step belongs to, as a placeholder.
-        weight_decay: before each update w -= learning_rate * weight_decay * w (Loshchilov and
-            Hutter, "Decoupled weight decay regularization", 2019, arXiv:1711.05101).
+        learning_rate: a number (kept in a variable), a schedule of `iterations`, a variable, a
+            function without arguments (which tracing calls once), or a scalar tensor of the graph
+            or function that the step belongs to, as a placeholder.
+        weight_decay: before each update w -= learning_rate * weight_decay * w (arXiv:1711.05101).
         clipnorm: limit for the norm of each gradient.
         clipvalue: limit for each element of the gradients.
         global_clipnorm: limit for the norm of all gradients together.
-        use_ema: whether to keep an exponential moving average of the variables, which takes their
-            place in `finalize_variable_values` (Polyak and Juditsky, 1992).
+        use_ema: whether to keep an exponential moving average of the variables, for
+            `finalize_variable_values` (Polyak and Juditsky, 1992).
         ema_momentum: weight of the old average.
         ema_overwrite_frequency: also put the averages in place every so many iterations.
         loss_scale_factor: `scale_loss` multiplies by it, `apply` divides the gradients by it.
@@ -75,13 +74,18 @@ class Optimizer(Averages, Accumulation, RowUpdates):
         name: by default made of the class name.
         lazy: whether a step leaves alone the rows of an embedding that were not looked up, their
             slots and weight decay included, so that its cost does not grow with their number.
-            Rules that leave them as they are in any case (SGD without momentum, Adagrad) need no
-            such word; others give other values than with whole gradients (as TensorFlow Addons'
-            LazyAdam and PyTorch's SparseAdam do).
+            SGD without momentum and Adagrad do so in any case; other rules give other values than
+            with whole gradients (as TensorFlow Addons' LazyAdam and PyTorch's SparseAdam do).
 
     Raises:
         InvalidArgumentError: an argument is unknown or out of range, two ways of clipping, or a
             rule that cannot be `lazy`.
+
+    Examples:
+        >>> w = laminar.Variable(5.0)
+        >>> laminar.optimizers.SGD(0.1, clipvalue=1.0).apply([ops.array(100.0)], [w])
+        >>> w.numpy()
+        array(4.9, dtype=float32)
     """
 
     def __init__(

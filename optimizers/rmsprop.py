@@ -33,6 +33,12 @@ class RMSprop(Optimizer):
 
     Source: Hinton, "Neural networks for machine learning", lecture 6e, 2012; Graves, "Generating
         sequences with recurrent neural networks", 2013, arXiv:1308.0850, equations 38 to 41.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.RMSprop(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.6838, 2.3162], dtype=float32)
     """
 
     def __init__(

@@ -40,6 +40,13 @@ class ScheduleFreeAdamW(MomentOptimizer):
 
     Source: Defazio et al., "The road less scheduled", 2024, arXiv:2405.15682, algorithm 1 (with
         equal weights of all steps).
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> optimizer = laminar.optimizers.ScheduleFreeAdamW(learning_rate=0.1)
+        >>> optimizer.apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.9, 2.1], dtype=float32)
     """
 
     def __init__(

@@ -26,7 +26,19 @@ from .checks import not_negative, positive
 
 
 class LearningRateSchedule(Recorded):
-    """Base of the schedules: override `__call__(step)` and `get_config()`."""
+    """Base of the schedules: override `__call__(step)` and `get_config()`.
+
+    Examples:
+        >>> class Halving(laminar.optimizers.schedules.LearningRateSchedule):
+        ...     def __call__(self, step):
+        ...         return 0.1 * 0.5 ** ops.cast(step, "float32")
+        >>> optimizer = laminar.optimizers.SGD(Halving())
+        >>> w = laminar.Variable(1.0)
+        >>> for _ in range(3):
+        ...     optimizer.apply([ops.array(1.0)], [w])
+        >>> w.numpy()  # 1 - 0.1 - 0.05 - 0.025
+        array(0.825, dtype=float32)
+    """
 
     def __call__(self, step: Any) -> Any:
         """The learning rate of a step.
@@ -59,6 +71,12 @@ class ExponentialDecay(LearningRateSchedule):
         decay_rate: the factor.
         staircase: whether step / decay_steps is rounded down.
         name: kept in the config.
+
+    Examples:
+        >>> from laminar.optimizers import schedules
+        >>> rate = schedules.ExponentialDecay(0.1, decay_steps=100, decay_rate=0.5)
+        >>> [round(float(rate(step)), 4) for step in (0, 100, 200)]
+        [0.1, 0.05, 0.025]
     """
 
     def __init__(
@@ -99,6 +117,12 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         boundaries: steps, rising; `values[0]` holds up to and including the first.
         values: one more than the boundaries.
         name: kept in the config.
+
+    Examples:
+        >>> from laminar.optimizers import schedules
+        >>> rate = schedules.PiecewiseConstantDecay([100, 200], [0.1, 0.01, 0.001])
+        >>> [round(float(rate(step)), 4) for step in (0, 150, 300)]
+        [0.1, 0.01, 0.001]
     """
 
     def __init__(
@@ -140,6 +164,12 @@ class PolynomialDecay(LearningRateSchedule):
         cycle: instead of staying at the end, start again, with `decay_steps` doubled, tripled, ...
             whenever the end is reached.
         name: kept in the config.
+
+    Examples:
+        >>> from laminar.optimizers import schedules
+        >>> rate = schedules.PolynomialDecay(0.1, decay_steps=100, end_learning_rate=0.0)
+        >>> [round(float(rate(step)), 4) for step in (0, 50, 100)]
+        [0.1, 0.05, 0.0]
     """
 
     def __init__(
@@ -189,6 +219,11 @@ class InverseTimeDecay(LearningRateSchedule):
         decay_rate: how fast it falls.
         staircase: whether step / decay_steps is rounded down.
         name: kept in the config.
+
+    Examples:
+        >>> rate = laminar.optimizers.schedules.InverseTimeDecay(0.1, decay_steps=1, decay_rate=0.5)
+        >>> [round(float(rate(step)), 4) for step in (0, 1, 2)]
+        [0.1, 0.0667, 0.05]
     """
 
     def __init__(
@@ -246,6 +281,11 @@ class CosineDecay(LearningRateSchedule):
     Source: Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017,
         arXiv:1608.03983, equation 5; Goyal et al., "Accurate, large minibatch SGD", 2017,
         arXiv:1706.02677, section 2.2 (gradual warm-up).
+
+    Examples:
+        >>> rate = laminar.optimizers.schedules.CosineDecay(0.1, decay_steps=100)
+        >>> [round(float(rate(step)), 4) for step in (0, 50, 100)]
+        [0.1, 0.05, 0.0]
     """
 
     def __init__(
@@ -307,6 +347,11 @@ class CosineDecayRestarts(LearningRateSchedule):
 
     Source: Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017,
         arXiv:1608.03983, section 3.
+
+    Examples:
+        >>> rate = laminar.optimizers.schedules.CosineDecayRestarts(0.1, first_decay_steps=100)
+        >>> [round(float(rate(step)), 4) for step in (0, 50, 100, 300)]
+        [0.1, 0.05, 0.1, 0.1]
     """
 
     def __init__(
@@ -380,6 +425,11 @@ class OneCycle(LearningRateSchedule):
 
     Source: Smith and Topin, "Super-convergence", 2018, arXiv:1708.07120; with cosines in the place
         of lines.
+
+    Examples:
+        >>> rate = laminar.optimizers.schedules.OneCycle(0.1, total_steps=100)
+        >>> [round(float(rate(step)), 4) for step in (0, 30, 100)]
+        [0.004, 0.0999, 0.0]
     """
 
     def __init__(
@@ -452,12 +502,25 @@ list_builtins("laminar.optimizers.schedules", {"OneCycle": OneCycle})
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:
-    """The schedule as data."""
+    """The schedule as data.
+
+    Examples:
+        >>> from laminar.optimizers import schedules
+        >>> schedules.serialize(schedules.CosineDecay(0.1, decay_steps=100))["class_name"]
+        'CosineDecay'
+    """
     return serialize_keras_object(learning_rate_schedule)
 
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The schedule that `serialize` described."""
+    """The schedule that `serialize` described.
+
+    Examples:
+        >>> from laminar.optimizers import schedules
+        >>> config = schedules.serialize(schedules.CosineDecay(0.1, decay_steps=100))
+        >>> schedules.deserialize(config).decay_steps
+        100
+    """
     return deserialize_keras_object(config, custom_objects, module_objects=_SCHEDULES)
 
 
@@ -466,5 +529,11 @@ def get(identifier: Any) -> Any:
 
     Raises:
         InvalidArgumentError: it is neither.
+
+    Examples:
+        >>> from laminar.optimizers import schedules
+        >>> rate = schedules.CosineDecay(0.1, decay_steps=100)
+        >>> schedules.get(rate) is rate
+        True
     """
     return lookup("learning-rate schedule", identifier, _SCHEDULES)

@@ -27,6 +27,12 @@ class SGD(Optimizer):
     Source: Polyak, "Some methods of speeding up the convergence of iteration methods", 1964;
         Sutskever et al., "On the importance of initialization and momentum in deep learning",
         2013, equations 1 to 4.
+
+    Examples:
+        >>> w = laminar.Variable([1.0, 2.0])
+        >>> laminar.optimizers.SGD(learning_rate=0.1).apply([ops.array([1.0, -2.0])], [w])
+        >>> w.numpy()
+        array([0.9, 2.2], dtype=float32)
     """
 
     def __init__(

@@ -29,6 +29,13 @@ class Credentials:
 
     Raises:
         InvalidArgumentError: a certificate without its key, a short token, or nothing at all.
+
+    Examples:
+        >>> credentials = laminar.distribute.Credentials(
+        ...     token="a secret of sixteen letters or more"
+        ... )
+        >>> credentials.ca is None
+        True
     """
 
     ca: bytes | None = None
@@ -42,7 +49,10 @@ class Credentials:
         if not (self.ca or self.cert or self.token):
             raise InvalidArgumentError("credentials: neither certificates nor a token are given")
         if self.token is not None and not (
-            len(self.token) >= _LEAST_TOKEN and self.token.isascii() and self.token.isprintable()
+            isinstance(self.token, str)
+            and len(self.token) >= _LEAST_TOKEN
+            and self.token.isascii()
+            and self.token.isprintable()
         ):
             raise InvalidArgumentError(
                 f"credentials: the token is not {_LEAST_TOKEN} or more printable ASCII characters",

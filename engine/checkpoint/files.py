@@ -53,7 +53,13 @@ def files_of(prefix: str) -> list[str]:
 
 
 def checkpoint_exists(prefix: str | os.PathLike[str]) -> bool:
-    """Whether there is a checkpoint of that prefix."""
+    """Whether there is a checkpoint of that prefix.
+
+    Examples:
+        >>> path = engine.Checkpoint(v=laminar.Variable(1.0)).save("run/ckpt")
+        >>> engine.checkpoint_exists(path), engine.checkpoint_exists("run/other")
+        (True, False)
+    """
     path = index_path(os.fsdecode(prefix))
     return os.path.isfile(path) or os.path.isfile(path + NEXT)
 

@@ -66,6 +66,12 @@ class CheckpointReader(Closing):
         DataLossError: the index is damaged, or none.
         UnimplementedError: it is of a later version.
         AbortedError: by what reads values, when the checkpoint is written anew meanwhile.
+
+    Examples:
+        >>> path = engine.Checkpoint(v=laminar.Variable([1.0, 2.0])).save("run/ckpt")
+        >>> with engine.CheckpointReader(path) as reader:
+        ...     reader.get_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")
+        array([1., 2.], dtype=float32)
     """
 
     def __init__(self, prefix: str | os.PathLike[str]) -> None:

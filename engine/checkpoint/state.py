@@ -41,6 +41,10 @@ class CheckpointState:
         all_model_checkpoint_paths: prefixes of those that are kept, oldest first.
         all_model_checkpoint_timestamps: when each was written, in seconds since 1970.
         last_preserved_timestamp: when the last one was written that is kept for ever; 0 for none.
+
+    Examples:
+        >>> engine.CheckpointState("run/ckpt-3").model_checkpoint_path
+        'run/ckpt-3'
     """
 
     model_checkpoint_path: str = ""
@@ -97,6 +101,11 @@ def get_checkpoint_state(
     Raises:
         DataLossError: it is damaged.
         PermissionDeniedError: it cannot be read.
+
+    Examples:
+        >>> path = engine.Checkpoint(v=laminar.Variable(1.0)).save("run/ckpt")
+        >>> engine.get_checkpoint_state("run").model_checkpoint_path == path
+        True
     """
     home = os.fsdecode(folder)
     path = os.path.join(home, latest_filename or STATE_FILE)
@@ -175,6 +184,11 @@ def latest_checkpoint(
 
     Raises:
         DataLossError: the state file is damaged.
+
+    Examples:
+        >>> path = engine.Checkpoint(v=laminar.Variable(1.0)).save("run/ckpt")
+        >>> engine.latest_checkpoint("run") == path
+        True
     """
     state = get_checkpoint_state(folder, latest_filename)
     return next(iter(newest_first(state)), None) if state is not None else None
@@ -213,6 +227,12 @@ def load_checkpoint(prefix: str | os.PathLike[str]) -> CheckpointReader:
     Raises:
         MissingFileError: there is none.
         DataLossError: its index is damaged.
+
+    Examples:
+        >>> path = engine.Checkpoint(v=laminar.Variable([1.0, 2.0])).save("run/ckpt")
+        >>> with engine.load_checkpoint(path) as reader:
+        ...     reader.get_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")
+        array([1., 2.], dtype=float32)
     """
     path = os.fsdecode(prefix)
     if not os.path.isdir(path):
@@ -227,12 +247,23 @@ def list_variables(prefix: str | os.PathLike[str]) -> list[tuple[str, list[int]]
     """Names and shapes of the tensors of a checkpoint, or of the newest one of a folder.
 
     Only the index is read.
+
+    Examples:
+        >>> path = engine.Checkpoint(v=laminar.Variable([1.0, 2.0])).save("run/ckpt")
+        >>> engine.list_variables(path)[-1]
+        ('v/.ATTRIBUTES/VARIABLE_VALUE', [2])
     """
     with load_checkpoint(prefix) as reader:
         return [(name, list(shape)) for name, (shape, _) in reader.variables().items()]
 
 
 def load_variable(prefix: str | os.PathLike[str], name: str) -> Any:
-    """The value of one tensor of a checkpoint, or of the newest one of a folder."""
+    """The value of one tensor of a checkpoint, or of the newest one of a folder.
+
+    Examples:
+        >>> path = engine.Checkpoint(v=laminar.Variable([1.0, 2.0])).save("run/ckpt")
+        >>> engine.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE")
+        array([1., 2.], dtype=float32)
+    """
     with load_checkpoint(prefix) as reader:
         return reader.read(name)

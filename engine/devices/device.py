@@ -38,6 +38,10 @@ class Device:
         brings_inputs: whether its compiled clusters take host arrays, which they copy themselves.
         is_host: whether its memory is the host's, so that the host's arrays need no copy there.
         flops_per_second, bytes_per_second, launch_seconds: rough rates, for cost estimates.
+
+    Examples:
+        >>> issubclass(engine.Device, object)
+        True
     """
 
     device_type: ClassVar[str]

@@ -55,6 +55,12 @@ def register_device(
     Raises:
         AlreadyExistsError: the name is taken.
         InvalidArgumentError: it cannot stand in a device name.
+
+    Examples:
+        >>> engine.register_device(
+        ...     "mine", lambda index, limit: None, available=lambda: (0, "no driver")
+        ... )
+        >>> engine.unregister_device("mine")
     """
     found = DeviceSpec.from_string(f"/device:{device_type}:0").device_type
     assert found is not None
@@ -72,6 +78,12 @@ def unregister_device(device_type: str) -> None:
     Raises:
         InvalidArgumentError: it is the CPU, which feeds come from.
         NotFoundError: there is no such type.
+
+    Examples:
+        >>> engine.unregister_device("nothing")
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.NotFoundError: there is no device type 'nothing'; there ...
     """
     found = device_type.lower()
     if found == HOST_TYPE:
@@ -221,6 +233,12 @@ def set_device_count(count: Mapping[str, int] | None = None) -> None:
     Raises:
         InvalidArgumentError: a count below 0, no CPU, or more devices than there are.
         NotFoundError: a type that nobody has registered.
+
+    Examples:
+        >>> engine.set_device_count({"cpu": 2})
+        >>> len([device for device in engine.list_devices() if device.device_type == "cpu"])
+        2
+        >>> engine.set_device_count(None)
     """
     local_devices(count or {})
     _process.count = dict(count or {})
@@ -340,6 +358,10 @@ def list_devices(count: Mapping[str, int] | None = None) -> DeviceList:
 
     Args:
         count: how many of each type, as in a SessionConfig.
+
+    Examples:
+        >>> [device.device_type for device in engine.list_devices()][:1]
+        ['cpu']
     """
     devices = local_devices(count)
     return DeviceList(

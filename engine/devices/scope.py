@@ -29,6 +29,12 @@ def device(where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
         NotFoundError: there is no such node; outside of a graph, there is no such device. (In a
             graph that matters when it runs, and then by how its session or function places
             operations.)
+
+    Examples:
+        >>> with engine.device("cpu:0"):
+        ...     x = engine.constant(1.0)
+        >>> str(x.device)
+        '/device:cpu:0'
     """
     graph, before = get_default_graph(), stack.place
     with graph.device(where):

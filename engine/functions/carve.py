@@ -39,6 +39,13 @@ def graph_function(
         InvalidArgumentError: an input is no tensor, or is given twice.
 
     Source: "RFC: Functions, not sessions", 2018, section "Derived/Related Graphs".
+
+    Examples:
+        >>> with engine.Graph().as_default() as graph:
+        ...     x = engine.placeholder("float32", [])
+        ...     y = x * x
+        >>> engine.graph_function(graph, [x], [y])(engine.constant(3.0))
+        [Tensor(9., shape=(), dtype=float32)]
     """
     feeds = [graph.as_graph_element(x) for x in inputs]
     tensors = [x for x in feeds if isinstance(x, GraphTensor)]

@@ -91,6 +91,12 @@ class ConcreteFunction:
         compiled: whether a call runs native code where there is some; set before the first call.
         structured_inputs: the specs of the arguments by name, where a trace has tensors alone.
         machine: the devices that a call runs on, None for all of the process; set before, too.
+
+    Examples:
+        >>> double = engine.function(lambda x: 2 * x)
+        >>> concrete = double.concrete(engine.TensorSpec((None,), "float32"))
+        >>> concrete(engine.constant([1.0, 2.0]))
+        Tensor([2., 4.], shape=(2,), dtype=float32)
     """
 
     def __init__(

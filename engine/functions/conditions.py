@@ -56,6 +56,11 @@ def cond(
     Raises:
         InvalidArgumentError: the structures differ, or `pred` has several elements.
         DTypeError: an output has another type in each branch.
+
+    Examples:
+        >>> x = engine.constant(3.0)
+        >>> engine.cond(x > 2, lambda: x * 10, lambda: x)
+        Tensor(30., shape=(), dtype=float32)
     """
     tensor = _scalar("cond", "the condition", pred)
     if not isinstance(tensor, GraphTensor):
@@ -81,6 +86,10 @@ def switch_case(
     Raises:
         InvalidArgumentError: there is no branch, the structures differ, or `index` is no scalar.
         DTypeError: an output has another type in a branch, or `index` is no integer.
+
+    Examples:
+        >>> engine.switch_case(1, [lambda: engine.constant(10), lambda: engine.constant(20)])
+        Tensor(20, shape=(), dtype=int32)
     """
     table = dict(branches if isinstance(branches, Mapping) else enumerate(branches))
     if not table:
@@ -118,6 +127,11 @@ def case(
 
     Raises:
         InvalidArgumentError: there are no pairs, or several conditions hold and may not.
+
+    Examples:
+        >>> x = engine.constant(3.0)
+        >>> engine.case([(x > 5, lambda: x * 10), (x > 2, lambda: x * 2)], default=lambda: x)
+        Tensor(6., shape=(), dtype=float32)
     """
     if not pairs:
         raise InvalidArgumentError("case: there must be at least one pair (condition, function)")

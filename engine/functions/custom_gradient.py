@@ -75,6 +75,11 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:
         InvalidArgumentError: `backward` returns another number of gradients (when it is called).
+
+    Examples:
+        >>> rounded = laminar.custom_gradient(lambda x: (ops.round(x), lambda dy: dy))
+        >>> laminar.grad(rounded)(ops.array(2.6))  # as if it had not been rounded
+        Tensor(1., shape=(), dtype=float32)
     """
 
     @functools.wraps(fn)

@@ -60,6 +60,10 @@ class Function:
 
     A call traces the function into a graph when its trace key is new: the dtypes and shapes of the
     tensors, the values of all other arguments, the device scope. Then it runs the graph.
+
+    Examples:
+        >>> isinstance(engine.function(lambda x: 2 * x), engine.Function)
+        True
     """
 
     __slots__ = ("__dict__", "__weakref__", "_instance")
@@ -441,6 +445,15 @@ def function(
         and `.variables`.
 
     Source: "RFC: Functions, not sessions", 2018.
+
+    Examples:
+        >>> @engine.function
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(engine.constant([1.0, 2.0]))
+        Tensor([2., 4.], shape=(2,), dtype=float32)
+        >>> double.trace_count
+        1
     """
 
     def wrap(f: Callable[..., Any]) -> Function:

@@ -174,6 +174,10 @@ def while_loop(
     Raises:
         DTypeError, ShapeError: `body` changes the type or shape of a variable; the error names it.
         InvalidArgumentError: it returns another structure, or `cond` is not one bool.
+
+    Examples:
+        >>> engine.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (0, 1))
+        (Tensor(3, shape=(), dtype=int32), Tensor(8, shape=(), dtype=int32))
     """
     several = isinstance(loop_vars, tuple | list)
     rebuild = with_arrays(loop_vars)
@@ -334,6 +338,13 @@ def scan(
         InvalidArgumentError: neither `xs` nor `length`, or they contradict each other.
         DTypeError, ShapeError: `f` changes the type or shape of a part of the carry, or the first
             axes of `xs` differ.
+
+    Examples:
+        >>> last, sums = engine.scan(
+        ...     lambda c, x: (c + x, c + x), engine.constant(0), engine.constant([1, 2, 3])
+        ... )
+        >>> sums
+        Tensor([1, 3, 6], shape=(3,), dtype=int32)
     """
     return _scan("scan", f, init, xs, length, reverse=reverse, unroll=unroll, name=name)
 
@@ -489,6 +500,10 @@ def fori_loop(
     Raises:
         DTypeError: a bound is no integer.
         DTypeError, ShapeError: `body` changes the type or shape of a part of the value.
+
+    Examples:
+        >>> engine.fori_loop(0, 3, lambda i, x: x * 2, engine.constant(1))
+        Tensor(8, shape=(), dtype=int32)
     """
     if graph_for("fori_loop", [lower, upper, *flatten(init)]) is None:
         value = init
@@ -522,6 +537,11 @@ def map_slices(f: Callable[[Any], Any], xs: Any, *, name: str | None = None) -> 
     Raises:
         ShapeError: the first axes differ; or they are empty, and the form of the result is unknown
             because nothing is traced.
+
+    Examples:
+        >>> engine.map_slices(lambda row: row * 2, engine.constant([[1, 2], [3, 4]]))
+        Tensor([[2, 4],
+                [6, 8]], shape=(2, 2), dtype=int32)
     """
     items = _Leaves.of(xs, "xs")
     if graph_for("map", items.tensors) is None and _size("map", items, None) == 0:

@@ -163,6 +163,10 @@ def py_function(
     Raises:
         DTypeError: at run time, a result has another type.
         InvalidArgumentError: at run time, there is another number of results.
+
+    Examples:
+        >>> engine.py_function(lambda x: x * 2, [engine.constant([3, 1])], "int32")
+        Tensor([6, 2], shape=(2,), dtype=int32)
     """
     return _applied(func, inp, Tout, name, eager=True)
 
@@ -173,5 +177,10 @@ def numpy_function(
     Tout: Any,  # noqa: N803  # the field's name
     name: str | None = None,
 ) -> Any:
-    """As `py_function` of a function of NumPy arrays; it has no gradient."""
+    """As `py_function` of a function of NumPy arrays; it has no gradient.
+
+    Examples:
+        >>> engine.numpy_function(np.sort, [engine.constant([3, 1, 2])], "int32")
+        Tensor([1, 2, 3], shape=(3,), dtype=int32)
+    """
     return _applied(func, inp, Tout, name, eager=False)

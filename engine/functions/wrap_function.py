@@ -121,6 +121,11 @@ def wrap_function(
     Raises:
         InvalidArgumentError: the function gives something else, or a variable's initial value is
             a tensor that depends on the arguments.
+
+    Examples:
+        >>> double = engine.wrap_function(lambda x: 2 * x, [engine.TensorSpec((), "float32")])
+        >>> double(engine.constant(3.0))
+        Tensor(6., shape=(), dtype=float32)
     """
     binder = Binder(fn, None)
     if isinstance(signature, TensorSpec):

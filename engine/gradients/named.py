@@ -19,6 +19,17 @@ def register_gradient(op_type: str) -> Callable[[F], F]:
 
     Raises:
         AlreadyExistsError: the op has a gradient, or the name a function.
+
+    Examples:
+        >>> @engine.register_gradient("DocDoubled")
+        ... def doubled(op, dy):
+        ...     return 2 * dy
+        >>> with engine.Graph().as_default() as graph, engine.Session() as session:
+        ...     x = engine.constant(3.0)
+        ...     with graph.gradient_override_map({"Identity": "DocDoubled"}):
+        ...         y = engine.identity(x)
+        ...     session.run(engine.gradients(y, [x]))
+        [np.float32(2.0)]
     """
 
     def decorate(fn: F) -> F:

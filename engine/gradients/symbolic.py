@@ -49,6 +49,12 @@ def gradients(
 
     Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
         arXiv:1603.04467, section 4.1.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     x = engine.constant(3.0)
+        ...     session.run(engine.gradients(x * x, [x]))
+        [np.float32(6.0)]
     """
     ys = [_target(y) for y in _as_list(ys)]
     xs = _as_list(xs)

@@ -45,6 +45,13 @@ class GradientTape:
     Args:
         persistent: keep the record after `gradient`, for more than one call.
         watch_accessed_variables: whether trainable variables are watched by themselves.
+
+    Examples:
+        >>> x = laminar.Variable(3.0)
+        >>> with laminar.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.gradient(y, x)
+        Tensor(6., shape=(), dtype=float32)
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:

@@ -25,6 +25,10 @@ def value_and_grad(
 
     Returns:
         A function of the same arguments, giving (value, gradients); the value is what `fn` returns.
+
+    Examples:
+        >>> engine.value_and_grad(lambda x: x * x)(engine.constant(3.0))
+        (Tensor(9., shape=(), dtype=float32), Tensor(6., shape=(), dtype=float32))
     """
     positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
@@ -64,6 +68,10 @@ def grad(
     """A function that gives the gradient of `fn`; with `has_aux`, (gradient, aux).
 
     See `value_and_grad`.
+
+    Examples:
+        >>> engine.grad(lambda x: x * x)(engine.constant(3.0))
+        Tensor(6., shape=(), dtype=float32)
     """
     both = value_and_grad(fn, argnums, has_aux)
 

@@ -40,6 +40,11 @@ def name_scope(
 
     Raises:
         InvalidArgumentError: the name is no string.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.name_scope("layer"):
+        ...     engine.constant(1.0, name="x").op.name
+        'layer/x'
     """
     name = default_name if name is None else name
     if name is not None and not isinstance(name, str):
@@ -64,6 +69,15 @@ def control_dependencies(controls: Any) -> AbstractContextManager[None]:
 
     They are tensors, operations and names, one or any structure of them. Tensors and variables that
     have their value already are there before anything runs.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     v = engine.Variable(1.0)
+        ...     with engine.control_dependencies([v.assign(5.0)]):
+        ...         y = engine.constant(2.0) * 1
+        ...     session.run(engine.global_variables_initializer())
+        ...     session.run(y), session.run(v)
+        (np.float32(2.0), np.float32(5.0))
     """
     if controls is None:
         return get_default_graph().control_dependencies(None)
@@ -80,20 +94,49 @@ def _is_symbol(value: Any) -> bool:
 
 
 def colocate_with(target: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
-    """Place the operations made inside where `target` (a tensor, operation or variable) is."""
+    """Place the operations made inside where `target` (a tensor, operation or variable) is.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     with engine.device("cpu:0"):
+        ...         x = engine.constant(1.0)
+        ...     with engine.colocate_with(x):
+        ...         y = engine.constant(2.0)
+        >>> y.op.name
+        'Const_1'
+    """
     return graph_of([target]).colocate_with(target, ignore_existing)
 
 
 def container(name: str) -> AbstractContextManager[None]:
-    """Keep the state of the operations made inside in the container `name`."""
+    """Keep the state of the operations made inside in the container `name`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.container("mine"):
+        ...     v = engine.Variable(1.0)
+    """
     return get_default_graph().container(name)
 
 
 def add_to_collection(key: str, value: Any) -> None:
-    """Append `value` to the list under `key` of the default graph."""
+    """Append `value` to the list under `key` of the default graph.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.add_to_collection("mine", 3)
+        ...     engine.get_collection("mine")
+        [3]
+    """
     get_default_graph().add_to_collection(key, value)
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """A copy of the default graph's list under `key`; see `Graph.get_collection`."""
+    """A copy of the default graph's list under `key`; see `Graph.get_collection`.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.add_to_collection("mine", 3)
+        ...     engine.get_collection("mine")
+        [3]
+    """
     return get_default_graph().get_collection(key, scope)

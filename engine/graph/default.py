@@ -23,7 +23,13 @@ def building() -> Graph | None:
 
 
 def get_default_graph() -> Graph:
-    """The graph of the innermost `as_default`, else the implicit one of the process."""
+    """The graph of the innermost `as_default`, else the implicit one of the process.
+
+    Examples:
+        >>> with engine.Graph().as_default() as graph:
+        ...     engine.get_default_graph() is graph
+        True
+    """
     items = stack.items
     return (items[-1] if items else None) or _implicit[0]
 
@@ -33,6 +39,11 @@ def reset_default_graph() -> None:
 
     Raises:
         FailedPreconditionError: called inside a `with graph.as_default()`.
+
+    Examples:
+        >>> engine.reset_default_graph()
+        >>> engine.get_default_graph().operations
+        []
     """
     if stack.items:
         raise FailedPreconditionError("reset_default_graph() inside a graph's as_default()")
@@ -41,7 +52,13 @@ def reset_default_graph() -> None:
 
 @contextmanager
 def eager_scope() -> Iterator[None]:
-    """Compute at once inside, whatever graph is being built around: state is made this way."""
+    """Compute at once inside, whatever graph is being built around: state is made this way.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.eager_scope():
+        ...     (engine.constant(1) + 1).numpy()
+        array(2, dtype=int32)
+    """
     stack.push(None)
     try:
         yield

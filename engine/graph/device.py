@@ -30,6 +30,11 @@ class DeviceSpec:
 
     The device type is kept in lower case, which is how `to_string` writes it. `colocated_with` is
     the name of a node, of a spec that says no more than that: the device of that node.
+
+    Examples:
+        >>> spec = engine.DeviceSpec(job="worker", task=1, device_type="gpu", device_index=0)
+        >>> str(spec)
+        '/job:worker/task:1/device:gpu:0'
     """
 
     job: str | None = None

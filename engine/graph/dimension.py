@@ -24,6 +24,10 @@ class Dimension:
 
     Raises:
         ShapeError: it is no whole number, or negative.
+
+    Examples:
+        >>> engine.Dimension(None).value is None, engine.Dimension(3) + 1
+        (True, Dimension(4))
     """
 
     __slots__ = ("value",)

@@ -14,7 +14,12 @@ Array: TypeAlias = Any
 
 
 class DType(str):
-    """An element type; a string with the properties of the type it names."""
+    """An element type; a string with the properties of the type it names.
+
+    Examples:
+        >>> engine.as_dtype("bfloat16").is_floating, engine.as_dtype("int8").size
+        (True, 1)
+    """
 
     __slots__ = ()
 
@@ -144,6 +149,10 @@ def as_dtype(value: Any) -> DType:
 
     Raises:
         DTypeError: `value` names no element type.
+
+    Examples:
+        >>> engine.as_dtype(np.float32), engine.as_dtype("int8")
+        ('float32', 'int8')
     """
     if type(value) is DType:
         return value

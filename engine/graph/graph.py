@@ -50,7 +50,19 @@ class _Entered(threading.local):
 
 
 class Graph:
-    """A dataflow graph: operations joined by tensors and control edges."""
+    """A dataflow graph: operations joined by tensors and control edges.
+
+    Examples:
+        >>> graph = engine.Graph()
+        >>> with graph.as_default():
+        ...     x = engine.placeholder("float32", [None], name="x")
+        ...     y = engine.identity(2 * x, name="y")
+        >>> graph.get_tensor_by_name("y:0") is y
+        True
+        >>> with engine.Session(graph=graph) as session:
+        ...     session.run(y, {x: [1.0, 2.0]})
+        array([2., 4.], dtype=float32)
+    """
 
     # Whether eager tensors used inside become inputs (a function) or constants (a plain graph).
     captures_values = False

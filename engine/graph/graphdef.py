@@ -43,6 +43,13 @@ class GraphDef:
 
     Attributes:
         message: the protobuf message; `message.node` are the nodes.
+
+    Examples:
+        >>> with engine.Graph().as_default() as graph:
+        ...     x = engine.constant(1.0, name="x")
+        >>> data = graph.as_graph_def().to_bytes()
+        >>> engine.GraphDef.from_bytes(data) == graph.as_graph_def()
+        True
     """
 
     def __init__(self, message: Message = None) -> None:

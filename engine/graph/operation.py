@@ -78,6 +78,12 @@ class Operation:
         id: its place in the order of creation.
         location: the user's line that made it.
         layer: the path of the layer that made it.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     op = engine.constant(1.0, name="one").op
+        >>> op.name, op.type, len(op.outputs)
+        ('one', 'Const', 1)
     """
 
     __slots__ = (

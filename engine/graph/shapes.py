@@ -20,6 +20,11 @@ class TensorShape(tuple[Dim, ...]):
     """A tuple of dimensions, None where the size is unknown until run time.
 
     `TensorShape(None)` has unknown rank: it has no length and cannot be iterated.
+
+    Examples:
+        >>> shape = engine.TensorShape((None, 3))
+        >>> shape.rank, shape.is_fully_defined
+        (2, False)
     """
 
     def __new__(cls, dims: Any = ()) -> TensorShape:
@@ -254,7 +259,12 @@ def _is_shape(value: Any) -> bool:
 
 
 def as_shape(shape: Any) -> TensorShape:
-    """A shape, or what one is made of, as a TensorShape."""
+    """A shape, or what one is made of, as a TensorShape.
+
+    Examples:
+        >>> engine.as_shape([None, 3])
+        (None, 3)
+    """
     return TensorShape(shape)
 
 
@@ -274,7 +284,12 @@ def matrix(rows: Any, columns: Any) -> TensorShape:
 
 
 def unknown_shape(rank: int | None = None) -> TensorShape:
-    """A shape of `rank` unknown dimensions, or of unknown rank."""
+    """A shape of `rank` unknown dimensions, or of unknown rank.
+
+    Examples:
+        >>> engine.unknown_shape(rank=2)
+        (None, None)
+    """
     return TensorShape(None if rank is None else [None] * rank)
 
 

@@ -17,6 +17,10 @@ class TensorSpec:
         shape: dimensions, None for each unknown one; None for unknown rank.
         dtype: element type. The two may change places, as in pairs of an input signature.
         name: of the argument it describes.
+
+    Examples:
+        >>> engine.TensorSpec((None, 3), "float32", name="x")
+        TensorSpec(float32[?, 3])
     """
 
     __slots__ = ("dtype", "name", "shape")
@@ -57,5 +61,10 @@ class TensorSpec:
 
 
 def tensor_like(x: Any) -> TensorSpec:
-    """The spec of an array or tensor."""
+    """The spec of an array or tensor.
+
+    Examples:
+        >>> engine.tensor_like(np.zeros((2, 3), "float32"))
+        TensorSpec(float32[2, 3])
+    """
     return TensorSpec(x.shape, x.dtype)

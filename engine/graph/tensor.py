@@ -28,7 +28,12 @@ if TYPE_CHECKING:  # a symbol knows the operation that makes it, and its graph
 
 
 class Tensor(Operators):
-    """An array of one element type. Abstract: `EagerTensor` and `GraphTensor` are the two kinds."""
+    """An array of one element type. Abstract: `EagerTensor` and `GraphTensor` are the two kinds.
+
+    Examples:
+        >>> isinstance(engine.constant(1.0), engine.Tensor)
+        True
+    """
 
     # The layers keep the mask of a tensor (which of its time steps count) on the tensor itself:
     # a mask refers to its graph, so a table of masks beside it would keep both alive.
@@ -76,7 +81,13 @@ form_of: Callable[[Any], tuple[DType | None, Any]] = operator.attrgetter("_dtype
 
 
 class EagerTensor(Tensor):
-    """A tensor with a value. The value never changes: an update makes another tensor."""
+    """A tensor with a value. The value never changes: an update makes another tensor.
+
+    Examples:
+        >>> x = engine.constant([1.0, 2.0])
+        >>> isinstance(x, engine.EagerTensor), x.numpy()
+        (True, array([1., 2.], dtype=float32))
+    """
 
     __slots__ = ("_dtype", "_shape", "_value")
 
@@ -267,7 +278,14 @@ class Literal(EagerTensor):
 
 
 class GraphTensor(Tensor):
-    """Output `value_index` of operation `op`: a symbol of its graph, without a value."""
+    """Output `value_index` of operation `op`: a symbol of its graph, without a value.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     x = engine.placeholder("float32", [None, 3])
+        >>> x.shape, x.dtype
+        ((None, 3), 'float32')
+    """
 
     __slots__ = ("_spec", "op", "value_index")
 

@@ -12,14 +12,26 @@ from .tensor import Tensor
 
 
 class SupportsArray(Protocol):
-    """What NumPy can read: arrays of it and of other libraries, variables, data frames."""
+    """What NumPy can read: arrays of it and of other libraries, variables, data frames.
+
+    Examples:
+        >>> x: laminar.typing.SupportsArray = np.ones(2)
+        >>> ops.add(x, 1).shape
+        (2,)
+    """
 
     def __array__(self) -> Any:
         """The value as a NumPy array."""
 
 
 class SupportsDLPack(Protocol):
-    """An array of another library, which may lie on another device."""
+    """An array of another library, which may lie on another device.
+
+    Examples:
+        >>> x: laminar.typing.SupportsDLPack = np.ones(2)
+        >>> ops.convert_to_tensor(x).shape
+        (2,)
+    """
 
     def __dlpack__(self) -> Any:
         """The value as a DLPack capsule."""

@@ -54,7 +54,12 @@ class SessionStatus(enum.IntEnum):
 
 @dataclass(frozen=True)
 class SessionLog:
-    """That a session begins at a step, ends, or has saved a checkpoint."""
+    """That a session begins at a step, ends, or has saved a checkpoint.
+
+    Examples:
+        >>> engine.summary.SessionLog(checkpoint_path="run/ckpt-3").checkpoint_path
+        'run/ckpt-3'
+    """
 
     status: int = SessionStatus.STATUS_UNSPECIFIED
     checkpoint_path: str = ""
@@ -67,7 +72,12 @@ class SessionLog:
 
 @dataclass(frozen=True)
 class Event:
-    """A record of an event file: when, of which step, and one of the fields after those."""
+    """A record of an event file: when, of which step, and one of the fields after those.
+
+    Examples:
+        >>> engine.summary.Event(step=3).step
+        3
+    """
 
     wall_time: float = 0.0
     step: int = 0
@@ -163,6 +173,16 @@ def read_events(path: str | os.PathLike[str]) -> Iterator[Event]:
     Raises:
         MissingFileError: there is no such file.
         DataLossError: a checksum is wrong, or a record is no event.
+
+    Examples:
+        >>> import os
+        >>> with engine.summary.FileWriter("logs") as writer:
+        ...     writer.add_summary(
+        ...         engine.summary.Summary([engine.summary.SummaryValue("loss", 0.5)]), 1
+        ...     )
+        >>> events = list(engine.summary.read_events("logs/" + os.listdir("logs")[0]))
+        >>> events[-1].summary.value[0].tag
+        'loss'
     """
     size = os.path.getsize(path) if os.path.exists(path) else 0
     with RecordScanner(path) as records:

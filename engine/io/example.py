@@ -38,6 +38,10 @@ def decode_example(data: bytes) -> dict[str, Feature]:
 
     Raises:
         DataLossError: the bytes are no Example.
+
+    Examples:
+        >>> engine.decode_example(engine.encode_example({"age": [30]}))["age"]
+        array([30])
     """
     return {name: _feature(value) for name, value in _entries(data, 1)}
 
@@ -52,6 +56,11 @@ def decode_feature_lists(data: bytes) -> dict[str, list[Feature]]:
 
     Raises:
         DataLossError: the bytes are no SequenceExample.
+
+    Examples:
+        >>> data = engine.encode_sequence_example({"id": [1]}, {"words": [[1, 2], [3]]})
+        >>> engine.decode_feature_lists(data)
+        {'words': [array([1, 2]), array([3])]}
     """
     return {
         name: [_feature(feature) for feature in _inside(value, 1)]
@@ -175,6 +184,10 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
 
     Raises:
         DTypeError: a value is none of these.
+
+    Examples:
+        >>> engine.decode_example(engine.encode_example({"age": [30], "name": [b"Ann"]}))
+        {'age': array([30]), 'name': [b'Ann']}
     """
     return field(1, _encode_map({k: _encode_feature(k, v) for k, v in features.items()}))
 
@@ -190,6 +203,11 @@ def encode_sequence_example(
 
     Raises:
         DTypeError: a value is none of these.
+
+    Examples:
+        >>> data = engine.encode_sequence_example({"id": [1]}, {"words": [[1, 2], [3]]})
+        >>> engine.decode_feature_lists(data)["words"]
+        [array([1, 2]), array([3])]
     """
     first = _encode_map({k: _encode_feature(k, v) for k, v in context.items()})
     lists = {

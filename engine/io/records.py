@@ -143,6 +143,13 @@ class RecordWriter(Closing):
     Raises:
         InvalidArgumentError: there is no such compression.
         MissingFileError: the folder does not exist.
+
+    Examples:
+        >>> with engine.RecordWriter("data.records") as writer:
+        ...     writer.write(b"one")
+        ...     writer.write(b"two")
+        >>> list(engine.read_records("data.records"))
+        [b'one', b'two']
     """
 
     def __init__(self, path: str | os.PathLike[str], compression: str | None = "") -> None:
@@ -233,6 +240,13 @@ class RecordScanner(Iterator[bytes], Closing):
         MissingFileError: there is no such file.
         DataLossError: a checksum is wrong, or the file ends inside a record; says at which byte.
             The scanner is closed then.
+
+    Examples:
+        >>> with engine.RecordWriter("data.records") as writer:
+        ...     writer.write(b"one")
+        >>> with engine.RecordScanner("data.records") as records:
+        ...     list(records)
+        [b'one']
     """
 
     def __init__(
@@ -305,6 +319,14 @@ class RecordScanner(Iterator[bytes], Closing):
 def read_records(
     path: str | os.PathLike[str], compression: str | None = "", start: int = 0
 ) -> Iterator[bytes]:
-    """The records of a file, one after the other; see `RecordScanner`."""
+    """The records of a file, one after the other; see `RecordScanner`.
+
+    Examples:
+        >>> with engine.RecordWriter("data.records") as writer:
+        ...     writer.write(b"one")
+        ...     writer.write(b"two")
+        >>> list(engine.read_records("data.records"))
+        [b'one', b'two']
+    """
     with RecordScanner(path, compression, start) as scanner:
         yield from scanner

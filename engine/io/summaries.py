@@ -41,6 +41,10 @@ class Histogram:
         min, max, num, sum, sum_squares: of the numbers.
         bucket_limit: where each bucket ends; it begins where the one before it ends.
         bucket: how many numbers each has.
+
+    Examples:
+        >>> engine.summary.Histogram(min=0.0, max=2.0, num=3.0).num
+        3.0
     """
 
     min: float = 0.0
@@ -54,7 +58,12 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Image:
-    """A picture: its size in pixels, its channels, the PNG file."""
+    """A picture: its size in pixels, its channels, the PNG file.
+
+    Examples:
+        >>> engine.summary.Image(height=4, width=6, colorspace=3).width
+        6
+    """
 
     height: int = 0
     width: int = 0
@@ -64,7 +73,12 @@ class Image:
 
 @dataclass(frozen=True)
 class Audio:
-    """A sound: frames per second, channels, frames, the WAV file."""
+    """A sound: frames per second, channels, frames, the WAV file.
+
+    Examples:
+        >>> engine.summary.Audio(sample_rate=8000.0, num_channels=1).sample_rate
+        8000.0
+    """
 
     sample_rate: float = 0.0
     num_channels: int = 0
@@ -75,7 +89,12 @@ class Audio:
 
 @dataclass(frozen=True)
 class SummaryValue:
-    """What a summary says under one tag: one of the fields beside it."""
+    """What a summary says under one tag: one of the fields beside it.
+
+    Examples:
+        >>> engine.summary.SummaryValue("loss", simple_value=0.5).simple_value
+        0.5
+    """
 
     tag: str = ""
     simple_value: float | None = None
@@ -105,7 +124,14 @@ class SummaryValue:
 
 @dataclass
 class Summary:
-    """Values that belong to one step."""
+    """Values that belong to one step.
+
+    Examples:
+        >>> engine.summary.Summary([engine.summary.SummaryValue("loss", simple_value=0.5)]).value[
+        ...     0
+        ... ].tag
+        'loss'
+    """
 
     value: list[SummaryValue] = field(default_factory=list)
 

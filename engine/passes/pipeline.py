@@ -286,6 +286,13 @@ def run_passes(
     Raises:
         NotFoundError: there is no pass of a name that rewrites a graph.
         InternalError: with `check`, a pass of laminar's left what cannot run.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     y = engine.constant(2.0) * 3.0
+        >>> step = engine.run_passes(engine.StepGraph([y]))
+        >>> step.fetches[0].op.type  # it has been computed
+        'Const'
     """
     with _lock:
         if names is None:
@@ -366,6 +373,12 @@ def register_pass(name: str, run: Pass, *, before: str | None = None) -> None:
     Raises:
         AlreadyExistsError: the name is taken.
         NotFoundError: no pass `before` rewrites a graph.
+
+    Examples:
+        >>> engine.register_pass("doc_nothing", lambda step: step)
+        >>> "doc_nothing" in engine.pass_names()
+        True
+        >>> engine.unregister_pass("doc_nothing")
     """
     if not callable(run):
         raise InvalidArgumentError(
@@ -384,6 +397,12 @@ def unregister_pass(name: str) -> None:
     Raises:
         NotFoundError: there is none of that name.
         InvalidArgumentError: it is one of laminar's own.
+
+    Examples:
+        >>> engine.register_pass("doc_nothing", lambda step: step)
+        >>> engine.unregister_pass("doc_nothing")
+        >>> "doc_nothing" in engine.pass_names()
+        False
     """
     with _lock:
         place = _place_of(name)
@@ -401,5 +420,10 @@ def _place_of(name: str) -> int:
 
 
 def pass_names() -> list[str]:
-    """The names of all passes, in the order in which they run."""
+    """The names of all passes, in the order in which they run.
+
+    Examples:
+        >>> engine.pass_names()[:2]
+        ['prune', 'order_initializers']
+    """
     return [entry.name for entry in (*_rewrites, *_lowering)]

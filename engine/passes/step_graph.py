@@ -39,6 +39,12 @@ class StepGraph:
         device: what runs all of it, None for the host.
         schedule: what runs, in order, once the pipeline has said so.
         members: by the id of an operation that is part of a cluster, the cluster.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     y = engine.constant(2.0) * 3.0
+        >>> len(engine.StepGraph([y]).fetches)
+        1
     """
 
     def __init__(

@@ -71,6 +71,12 @@ class SessionConfig:
     Raises:
         InvalidArgumentError: the timeout is negative, or `jit_compile` or `placement` is none of
             these, or there is a `placement_file` without "learned".
+
+    Examples:
+        >>> config = engine.SessionConfig(device_count={"cpu": 2})
+        >>> with engine.Graph().as_default(), engine.Session(config=config) as session:
+        ...     len(session.list_devices())
+        2
     """
 
     device_count: Mapping[str, int] | None = None

@@ -27,6 +27,11 @@ class RunOptions:
 
     Raises:
         InvalidArgumentError: the timeout is negative.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     session.run(engine.constant(1.0) + 1, options=engine.RunOptions(timeout_in_ms=1000))
+        np.float32(2.0)
     """
 
     timeout_in_ms: float = 0
@@ -110,6 +115,17 @@ class RunMetadata:
         cost_graph: what each operation cost, with `RunOptions(trace=True)`.
         partition_graphs: what each device was given to do, with
             `RunOptions(output_partition_graphs=True)`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     metadata = engine.RunMetadata()
+        ...     _ = session.run(
+        ...         engine.constant(1.0) + 1,
+        ...         options=engine.RunOptions(trace=True),
+        ...         run_metadata=metadata,
+        ...     )
+        >>> metadata.step_stats is None
+        False
     """
 
     step_stats: list[DeviceStats] = field(default_factory=list)

@@ -14,14 +14,7 @@ import numpy as np
 
 from ..cancellation import CancellationManager
 from ..collector import few_full_passes
-from ..devices import (
-    Device,
-    DeviceSet,
-    asked_types,
-    check_type,
-    local_devices,
-    with_types,
-)
+from ..devices import Device, DeviceSet, asked_types, check_type, local_devices, with_types
 from ..errors import CancelledError, LaminarError
 from ..graph import DeviceSpec, DType, EagerTensor, Graph, GraphTensor, Operation
 from ..ops.control.dataflow import STEERING
@@ -65,6 +58,11 @@ class Machine:
         costs: of operations, estimated or measured.
         settled: by the name of an operation that owns state, its device; with
             `place_pruned_graph=False`, of every operation.
+
+    Examples:
+        >>> machine = engine.Machine(engine.SessionConfig(device_count={"cpu": 2}))
+        >>> len(machine.devices)
+        2
     """
 
     def __init__(

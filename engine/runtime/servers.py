@@ -80,6 +80,9 @@ def register_server_protocol(
     Raises:
         AlreadyExistsError: the protocol is registered, and not to be replaced.
         InvalidArgumentError: it has no name.
+
+    Examples:
+        >>> engine.register_server_protocol("doc", lambda definition, config, start: None)
     """
     if not isinstance(protocol, str) or not protocol.strip():
         raise InvalidArgumentError(f"a server protocol has a name, got {protocol!r}")

@@ -74,7 +74,12 @@ def _as_options(options: Any) -> RunOptions:
 
 
 def get_default_session() -> Session | None:
-    """The session whose block this thread is in, or None."""
+    """The session whose block this thread is in, or None.
+
+    Examples:
+        >>> engine.get_default_session() is None
+        True
+    """
     return _defaults.sessions[-1] if _defaults.sessions else None
 
 
@@ -89,6 +94,12 @@ class Session:
     Raises:
         InvalidArgumentError: `graph` is no Graph.
         NotFoundError: nothing serves the target.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     x = engine.placeholder("float32", [])
+        ...     session.run({"double": 2 * x, "square": x * x}, {x: 3.0})
+        {'double': np.float32(6.0), 'square': np.float32(9.0)}
     """
 
     def __init__(
@@ -357,7 +368,15 @@ def _remove_last(stack: list[Any], item: Any) -> None:
 
 
 class InteractiveSession(Session):
-    """A session that is the default from its construction until it is closed."""
+    """A session that is the default from its construction until it is closed.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     session = engine.InteractiveSession()
+        ...     engine.get_default_session() is session
+        ...     session.close()
+        True
+    """
 
     def __init__(
         self,

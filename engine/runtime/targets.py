@@ -94,6 +94,9 @@ def register_session_target(
     Raises:
         AlreadyExistsError: the scheme is registered.
         InvalidArgumentError: it is no scheme.
+
+    Examples:
+        >>> engine.register_session_target("doc", lambda target, graph, config: None)
     """
     if scheme and not scheme.replace("+", "").replace("-", "").isalnum():
         raise InvalidArgumentError(

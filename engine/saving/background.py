@@ -10,6 +10,11 @@ class BackgroundWriter:
     """Runs one job after the other in a thread; the process does not end before they have.
 
     The error of a job that failed is raised by the next call, whichever it is.
+
+    Examples:
+        >>> writer = engine.BackgroundWriter()
+        >>> _ = writer.submit(lambda: "written")
+        >>> writer.wait()
     """
 
     # _thread runs the last job; _error is the error of a job that has not been raised yet. Both

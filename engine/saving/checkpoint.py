@@ -56,6 +56,15 @@ class Checkpoint:
 
     Raises:
         InvalidArgumentError: a part has the name of a method, or of a part of `root`.
+
+    Examples:
+        >>> v = laminar.Variable(1.0)
+        >>> path = engine.Checkpoint(v=v).save("run/ckpt")
+        >>> v.assign(5.0)
+        Tensor(5., shape=(), dtype=float32)
+        >>> _ = engine.Checkpoint(v=v).restore(path)
+        >>> v.numpy()
+        array(1., dtype=float32)
     """
 
     save_counter: Variable

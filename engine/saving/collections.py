@@ -65,6 +65,11 @@ def register_collection_codec(
 
     Raises:
         AlreadyExistsError: the name is taken.
+
+    Examples:
+        >>> engine.register_collection_codec(
+        ...     "numbers", int, lambda n: str(n).encode(), lambda data, graph, scope: int(data)
+        ... )
     """
     if name in _codecs:
         raise AlreadyExistsError(f"there is a codec {name!r} for collections already")

@@ -34,6 +34,13 @@ class CheckpointManager:
     Raises:
         InvalidArgumentError: `max_to_keep` below 1, or an interval without a counter.
         DataLossError: the state file of the folder is damaged.
+
+    Examples:
+        >>> manager = engine.CheckpointManager(engine.Checkpoint(v=laminar.Variable(1.0)), "run", 2)
+        >>> for _ in range(3):
+        ...     path = manager.save()
+        >>> manager.checkpoints
+        ['run/ckpt-2', 'run/ckpt-3']
     """
 
     def __init__(

@@ -51,6 +51,10 @@ class Signature:
     Attributes:
         inputs, outputs: names of tensors by the names that a user knows.
         method_name: what kind of computation it is.
+
+    Examples:
+        >>> engine.Signature({"x": "x:0"}, {"y": "y:0"}).inputs
+        {'x': 'x:0'}
     """
 
     inputs: Mapping[str, str]
@@ -67,6 +71,13 @@ class MetaGraph:
         saver_def: which of them save and restore; None if none do.
         collections: what each key lists, as data.
         signatures: by name.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     y = engine.constant(1.0, name="y")
+        ...     meta_graph = engine.export_meta_graph()
+        >>> engine.MetaGraph.from_bytes(meta_graph.to_bytes()).graph_def == meta_graph.graph_def
+        True
     """
 
     graph_def: GraphDef | TensorFlowGraph
@@ -266,6 +277,13 @@ def export_meta_graph(
         InvalidArgumentError: an attribute of an operation cannot be written.
         UnimplementedError: TensorFlow's form of an operation is not known; it says of which.
         MissingFileError, PermissionDeniedError, ResourceExhaustedError: the file cannot be written.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0, name="w")
+        ...     meta_graph = engine.export_meta_graph()
+        >>> sorted(meta_graph.collections)
+        ['trainable_variables', 'variables']
     """
     graph = graph or get_default_graph()
     graph_def: GraphDef | TensorFlowGraph

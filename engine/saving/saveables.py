@@ -24,6 +24,10 @@ class SaveSpec:
         slice_spec: "" for all of it, else which part `tensor` is: "4 10 0,2:-".
         name: in the checkpoint.
         shape: what a value that is restored must be like; None for anything.
+
+    Examples:
+        >>> engine.SaveSpec(engine.constant([1.0, 2.0]), "", "w").name
+        'w'
     """
 
     tensor: GraphTensor
@@ -44,6 +48,10 @@ class SaveableObject:
         op: what keeps the state: the variable, or the operation that makes the handle.
         specs: the tensors that are its state.
         name: under which a Saver knows it.
+
+    Examples:
+        >>> issubclass(engine.SaveableObject, object)
+        True
     """
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:

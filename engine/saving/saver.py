@@ -67,6 +67,18 @@ class Saver:
     Raises:
         InvalidArgumentError: nothing is to be saved, or not what can be; two names are equal.
         UnimplementedError: another format.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     w = engine.Variable(1.0, name="w")
+        ...     saver = engine.Saver()
+        ...     session.run(engine.global_variables_initializer())
+        ...     path = saver.save(session, "model", global_step=3)
+        ...     session.run(w.assign(5.0))
+        ...     saver.restore(session, path)
+        ...     path, session.run(w)
+        np.float32(5.0)
+        ('model-3', np.float32(1.0))
     """
 
     def __init__(
@@ -451,6 +463,15 @@ def import_meta_graph(
         UnimplementedError: it was written by a later version, or a graph of TensorFlow has
             operations that laminar does not have.
         AlreadyExistsError: the graph has operations of these names.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0, name="w")
+        ...     meta_graph = engine.export_meta_graph()
+        >>> with engine.Graph().as_default():
+        ...     saver = engine.import_meta_graph(meta_graph)
+        ...     [v.name for v in engine.global_variables()]
+        ['w']
     """
     graph = graph or get_default_graph()
     with graph.as_default():

@@ -31,6 +31,12 @@ class SaverDef:
         keep_checkpoint_every_n_hours: besides, one of so many hours is kept for ever.
 
     V1 and V2 are the formats of checkpoints that there have been.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0)
+        ...     engine.Saver(max_to_keep=3).as_saver_def().max_to_keep
+        3
     """
 
     V1: ClassVar[int] = 1

@@ -87,6 +87,13 @@ class ConditionalAccumulator(_Accumulator):
         shared_name: the name under which sessions share it in a container.
         name: of the operation.
         reduction_type: "MEAN" or "SUM".
+
+    Examples:
+        >>> gradients = engine.ConditionalAccumulator("float32", shape=(2,))
+        >>> _ = gradients.apply_grad([1.0, 2.0])
+        >>> _ = gradients.apply_grad([3.0, 4.0])
+        >>> gradients.take_grad(2)
+        Tensor([2., 3.], shape=(2,), dtype=float32)
     """
 
     def __init__(
@@ -126,6 +133,13 @@ class SparseConditionalAccumulator(_Accumulator):
     """As ConditionalAccumulator, for gradients of which single rows are given.
 
     The mean of a row is over the gradients that have the row.
+
+    Examples:
+        >>> gradients = engine.SparseConditionalAccumulator("float32", shape=(3, 1))
+        >>> _ = gradients.apply_grad([0, 2], [[1.0], [2.0]])
+        >>> gradients.take_grad(1)
+        (Tensor([0, 2], shape=(2,), dtype=int64), Tensor([[1.],
+                [2.]], shape=(2, 1), dtype=float32))
     """
 
     def __init__(

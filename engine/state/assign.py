@@ -19,7 +19,13 @@ from .variable import Variable
 def assign(
     variable: Variable, value: Any, name: str | None = None, validate_shape: bool = True
 ) -> Tensor:
-    """Store `value` in the variable; gives the new value. See `Variable.assign`."""
+    """Store `value` in the variable; gives the new value. See `Variable.assign`.
+
+    Examples:
+        >>> v = engine.Variable([1.0, 2.0])
+        >>> engine.assign(v, [3.0, 4.0])
+        Tensor([3., 4.], shape=(2,), dtype=float32)
+    """
 
     def store(value: Any) -> Tensor:
         return variable.assign(value, validate_shape=validate_shape)
@@ -29,13 +35,25 @@ def assign(
 
 
 def assign_add(variable: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Add `value` to the variable; gives the sum."""
+    """Add `value` to the variable; gives the sum.
+
+    Examples:
+        >>> v = engine.Variable([1.0, 2.0])
+        >>> engine.assign_add(v, [3.0, 4.0])
+        Tensor([4., 6.], shape=(2,), dtype=float32)
+    """
     updated: Tensor = call_named(name, variable.assign_add, value)
     return updated
 
 
 def assign_sub(variable: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Subtract `value` from the variable; gives the difference."""
+    """Subtract `value` from the variable; gives the difference.
+
+    Examples:
+        >>> v = engine.Variable([1.0, 2.0])
+        >>> engine.assign_sub(v, [3.0, 4.0])
+        Tensor([-2., -2.], shape=(2,), dtype=float32)
+    """
     updated: Tensor = call_named(name, variable.assign_sub, value)
     return updated
 

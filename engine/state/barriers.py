@@ -25,6 +25,13 @@ class Barrier(ElementHandle):
 
     Raises:
         ShapeError: a component has no elements.
+
+    Examples:
+        >>> barrier = engine.Barrier(["int32"], shapes=[()])
+        >>> _ = barrier.insert_many(0, ["a", "b"], [1, 2])
+        >>> indices, keys, (values,) = barrier.take_many(2)
+        >>> keys
+        Tensor([b'a', b'b'], shape=(2,), dtype=string)
     """
 
     def __init__(

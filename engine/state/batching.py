@@ -185,6 +185,15 @@ def batch(
 
     Raises:
         OutOfRangeError: when run, at the end of the input.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(4, shuffle=False).dequeue()
+        ...     numbers = engine.batch([number], batch_size=2)
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(numbers)
+        array([0, 1], dtype=int32)
     """
     return maybe_batch(
         tensors,
@@ -220,6 +229,17 @@ def maybe_batch(
         keep_input: a bool; with `enqueue_many` it may be one for each example.
         tensors, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
             allow_smaller_final_batch, shared_name, name: as for `batch`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(6, shuffle=False).dequeue()
+        ...     even = engine.maybe_batch(
+        ...         [number], keep_input=ops.equal(number % 2, 0), batch_size=2
+        ...     )
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(even)
+        array([0, 2], dtype=int32)
     """
     return _gather(
         name,
@@ -251,6 +271,15 @@ def batch_join(
         tensors_list: lists (or dicts) of tensors, alike in number and types.
         batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
             shared_name, name: as for `batch`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(4, shuffle=False).dequeue()
+        ...     numbers = engine.batch_join([[number]], batch_size=2)
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(numbers)
+        array([0, 1], dtype=int32)
     """
     return maybe_batch_join(
         tensors_list,
@@ -278,7 +307,18 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str = "batch_join",
 ) -> Any:
-    """As `batch_join`, of the examples that `keep_input` says; see `maybe_batch`."""
+    """As `batch_join`, of the examples that `keep_input` says; see `maybe_batch`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(6, shuffle=False).dequeue()
+        ...     even = ops.equal(number % 2, 0)
+        ...     numbers = engine.maybe_batch_join([[number]], keep_input=even, batch_size=2)
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(numbers)
+        array([0, 2], dtype=int32)
+    """
     return _gather(
         name,
         tensors_list,
@@ -313,6 +353,17 @@ def shuffle_batch(
         seed: of the order.
         tensors, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch,
             shared_name, name: as for `batch`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+        ...     numbers = engine.shuffle_batch(
+        ...         [number], batch_size=4, capacity=8, min_after_dequeue=0
+        ...     )
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     np.sort(session.run(numbers))
+        array([0, 1, 2, 3], dtype=int32)
     """
     return maybe_shuffle_batch(
         tensors,
@@ -344,7 +395,20 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str = "shuffle_batch",
 ) -> Any:
-    """As `shuffle_batch`, of the examples that `keep_input` says; see `maybe_batch`."""
+    """As `shuffle_batch`, of the examples that `keep_input` says; see `maybe_batch`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+        ...     even = ops.equal(number % 2, 0)
+        ...     numbers = engine.maybe_shuffle_batch(
+        ...         [number], 2, 8, min_after_dequeue=0, keep_input=even
+        ...     )
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     np.sort(session.run(numbers))
+        array([0, 2], dtype=int32)
+    """
     return _gather(
         name,
         [tensors],
@@ -370,7 +434,17 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str = "shuffle_batch_join",
 ) -> Any:
-    """As `shuffle_batch`, with a thread for each of several lists of tensors; see `batch_join`."""
+    """As `shuffle_batch`, with a thread for each of several lists of tensors; see `batch_join`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+        ...     numbers = engine.shuffle_batch_join([[number]], 4, capacity=8, min_after_dequeue=0)
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     np.sort(session.run(numbers))
+        array([0, 1, 2, 3], dtype=int32)
+    """
     return maybe_shuffle_batch_join(
         tensors_list,
         batch_size,
@@ -399,7 +473,18 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str = "shuffle_batch_join",
 ) -> Any:
-    """As `shuffle_batch_join`, of the examples that `keep_input` says; see `maybe_batch`."""
+    """As `shuffle_batch_join`, of the examples that `keep_input` says; see `maybe_batch`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+        ...     even = ops.equal(number % 2, 0)
+        ...     numbers = engine.maybe_shuffle_batch_join([[number]], 2, 8, 0, keep_input=even)
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     np.sort(session.run(numbers))
+        array([0, 2], dtype=int32)
+    """
     return _gather(
         name,
         tensors_list,

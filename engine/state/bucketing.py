@@ -68,6 +68,16 @@ def bucket(
     Raises:
         InvalidArgumentError: the numbers do not agree; when run, there is no such bucket.
         OutOfRangeError: when run, at the end of the input.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(6, shuffle=False).dequeue()
+        ...     number.set_shape(())
+        ...     which, numbers = engine.bucket([number], number % 2, batch_size=2, num_buckets=2)
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     len(set(session.run(numbers) % 2))
+        1
     """
     graph = pipeline_graph(name)
     sizes = _for_each("batch_size", batch_size, num_buckets, name)
@@ -209,6 +219,17 @@ def bucket_by_sequence_length(
     Raises:
         InvalidArgumentError: the boundaries do not increase.
         OutOfRangeError: when run, at the end of the input.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     length = engine.range_input_producer(6, shuffle=False).dequeue()
+        ...     lengths, same = engine.bucket_by_sequence_length(
+        ...         length, [length], batch_size=2, bucket_boundaries=[3]
+        ...     )
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     len(set(session.run(lengths) // 3))
+        1
     """
     boundaries = list(bucket_boundaries)
     if (

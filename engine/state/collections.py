@@ -4,7 +4,12 @@ from __future__ import annotations
 
 
 class GraphKeys:
-    """Standard keys of a graph's collections."""
+    """Standard keys of a graph's collections.
+
+    Examples:
+        >>> engine.GraphKeys.GLOBAL_VARIABLES
+        'variables'
+    """
 
     GLOBAL_VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"

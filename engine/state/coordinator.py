@@ -38,6 +38,16 @@ class Coordinator:
     Args:
         clean_stop_exception_types: errors that mean the end of the work and are not raised by
             `join`; by default OutOfRangeError alone.
+
+    Examples:
+        >>> import threading
+        >>> coordinator = engine.Coordinator()
+        >>> def work():
+        ...     while not coordinator.should_stop():
+        ...         coordinator.request_stop()
+        >>> thread = threading.Thread(target=work)
+        >>> thread.start()
+        >>> coordinator.join([thread])
     """
 
     # _stop is set exactly when a stop is requested and not cleared. _error is the first failure;
@@ -202,6 +212,11 @@ class LooperThread(threading.Thread):
         timer_interval_secs: from one call to the next; None or 0 for no pause.
         target: the function.
         args, kwargs: its arguments.
+
+    Examples:
+        >>> coordinator = engine.Coordinator()
+        >>> thread = engine.LooperThread.loop(coordinator, None, coordinator.request_stop)
+        >>> coordinator.join([thread])
     """
 
     def __init__(

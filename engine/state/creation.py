@@ -70,6 +70,14 @@ def variable_creator_scope(creator: Creator) -> Iterator[None]:
     Raises:
         InvalidArgumentError: it cannot be called.
         FailedPreconditionError: blocks are not left in the order of entering.
+
+    Examples:
+        >>> def told(next_creator, **arguments):
+        ...     print("makes", arguments["name"])
+        ...     return next_creator(**arguments)
+        >>> with engine.variable_creator_scope(told):
+        ...     v = engine.Variable(1.0, name="v")
+        makes v
     """
     if not callable(creator):
         raise InvalidArgumentError(

@@ -35,6 +35,14 @@ def embedding_lookup(params: Any, ids: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: `params` is divided along another axis, or (at run time) an id is out
             of range.
         DTypeError: the ids are no whole numbers.
+
+    Examples:
+        >>> engine.embedding_lookup(
+        ...     engine.constant([[1.0, 2.0], [3.0, 4.0]]), engine.constant([1, 0, 1])
+        ... )
+        Tensor([[3., 4.],
+                [1., 2.],
+                [3., 4.]], shape=(3, 2), dtype=float32)
     """
     places = convert_to_tensor(ids)
     if not places.dtype.is_integer:

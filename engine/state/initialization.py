@@ -30,38 +30,85 @@ def global_variables(scope: str | None = None) -> list[Variable]:
     """The variables of the default graph that are shared and saved.
 
     Here and below, `scope` is a regular expression that their names begin with.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0, name="w")
+        ...     [v.name for v in engine.global_variables()]
+        ['w']
     """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope: str | None = None) -> list[Variable]:
-    """The variables of the default graph that belong to one process and are not saved."""
+    """The variables of the default graph that belong to one process and are not saved.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.local_variables()
+        []
+    """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def model_variables(scope: str | None = None) -> list[Variable]:
-    """The variables of the default graph that its model computes with."""
+    """The variables of the default graph that its model computes with.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.model_variables()
+        []
+    """
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Variable]:
-    """The variables of the default graph that training changes."""
+    """The variables of the default graph that training changes.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0, name="w")
+        ...     step = engine.get_or_create_global_step()
+        ...     [v.name for v in engine.trainable_variables()]
+        ['w']
+    """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def variables_initializer(variables: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that gives each of `variables` its initial value."""
+    """An operation that gives each of `variables` its initial value.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     w = engine.Variable([1.0, 2.0])
+        ...     session.run(engine.variables_initializer([w]))
+        ...     session.run(w)
+        array([1., 2.], dtype=float32)
+    """
     init: Operation = group(*(v.initializer for v in variables), name=name)
     return init
 
 
 def global_variables_initializer(name: str = "init") -> Operation:
-    """An operation that initialises all global variables of the default graph."""
+    """An operation that initialises all global variables of the default graph.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     w = engine.Variable([1.0, 2.0])
+        ...     session.run(engine.global_variables_initializer())
+        ...     session.run(w)
+        array([1., 2.], dtype=float32)
+    """
     return variables_initializer(global_variables(), name)
 
 
 def local_variables_initializer(name: str = "init_local") -> Operation:
-    """An operation that initialises all local variables of the default graph."""
+    """An operation that initialises all local variables of the default graph.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     session.run(engine.local_variables_initializer())
+    """
     return variables_initializer(local_variables(), name)
 
 
@@ -89,6 +136,12 @@ def report_uninitialized_variables(
         variables: by default all global and local ones, and the tables of the graph that have an
             initializer.
         name: of the operation.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     w = engine.Variable(1.0, name="w")
+        ...     session.run(engine.report_uninitialized_variables())
+        array([b'w'], dtype=object)
     """
     found = [*global_variables(), *local_variables()] if variables is None else list(variables)
     pairs = [(v.name, v.handle) for v in found]
@@ -99,6 +152,11 @@ def report_uninitialized_resources(name: str = "report_uninitialized_resources")
     """A vector of the names of the tables with an initializer that are not filled yet.
 
     Queues and other resources are ready once they are made.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     session.run(engine.report_uninitialized_resources())
+        array([], dtype=object)
     """
     return _report_on(_tables(), name)
 
@@ -124,6 +182,11 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
     Raises:
         AlreadyExistsError: the graph has one.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.create_global_step().name
+        'global_step'
     """
     graph = graph or get_default_graph()
     if graph.get_collection(GraphKeys.GLOBAL_STEP):
@@ -140,7 +203,13 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """The step counter that a graph lists, or its variable "global_step"; None without one."""
+    """The step counter that a graph lists, or its variable "global_step"; None without one.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.get_global_step() is None
+        True
+    """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     named = (v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step")

@@ -59,6 +59,15 @@ def match_filenames_once(pattern: Any, name: str = "matching_filenames") -> Vari
     Args:
         pattern: one or more patterns ("*", "?", "[a-z]").
         name: of the variable.
+
+    Examples:
+        >>> import pathlib
+        >>> pathlib.Path("a.txt").touch()
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     names = engine.match_filenames_once("*.txt")
+        ...     session.run(engine.local_variables_initializer())
+        ...     session.run(names)
+        array([b'a.txt'], dtype=object)
     """
     with pipeline_graph("match_filenames_once").as_default():
         return Variable(
@@ -76,6 +85,13 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str = "limit_
 
     Raises:
         InvalidArgumentError: `num_epochs` is not positive.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     x = engine.limit_epochs(engine.constant(5), num_epochs=1)
+        ...     session.run(engine.local_variables_initializer())
+        ...     session.run(x)
+        np.int32(5)
     """
     if num_epochs is None:
         return convert_to_tensor(tensor)
@@ -121,6 +137,15 @@ def input_producer(
 
     Raises:
         ShapeError: the tensor has no rows, or they are not of `element_shape`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     queue = engine.input_producer(engine.constant([5, 6, 7]), shuffle=False)
+        ...     row = queue.dequeue()
+        ...     session.run(engine.local_variables_initializer())
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(row), session.run(row)
+        (np.int32(5), np.int32(6))
     """
     graph = pipeline_graph(name)
     with graph.as_default(), graph.name_scope(name) as scope:
@@ -160,6 +185,13 @@ def string_input_producer(
 
     Raises:
         InvalidArgumentError: there are no strings.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     name = engine.string_input_producer(["a.txt", "b.txt"], shuffle=False).dequeue()
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(name)
+        b'a.txt'
     """
     if isinstance(string_tensor, list | tuple) and not string_tensor:
         string_tensor = np.empty(0, object)
@@ -183,7 +215,15 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str = "input_producer",
 ) -> QueueBase:
-    """A queue of the integers from 0 to `limit` - 1, int32; see `input_producer`."""
+    """A queue of the integers from 0 to `limit` - 1, int32; see `input_producer`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(3, shuffle=False).dequeue()
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(number), session.run(number)
+        (np.int32(0), np.int32(1))
+    """
     graph = pipeline_graph("range_input_producer")
     with graph.as_default():
         numbers = arange(limit)
@@ -210,6 +250,13 @@ def slice_input_producer(
 
     Raises:
         ShapeError: the tensors have different numbers of rows.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     x, y = engine.slice_input_producer([[1, 2], [10, 20]], shuffle=False)
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run([x, y])
+        [np.int32(1), np.int32(10)]
     """
     graph = pipeline_graph("slice_input_producer")
     with graph.as_default():

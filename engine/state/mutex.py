@@ -24,6 +24,11 @@ class Mutex(Handle):
     Args:
         shared_name: the name under which sessions share it in a container.
         name: of the operation.
+
+    Examples:
+        >>> v = engine.Variable(1.0)
+        >>> engine.Mutex().execute(lambda: v.assign(2 * v))
+        Tensor(2., shape=(), dtype=float32)
     """
 
     def __init__(self, shared_name: str | None = None, name: str = "mutex") -> None:

@@ -22,6 +22,11 @@ class FixedLenFeature(NamedTuple):
         dtype: float32, int64 or string.
         default_value: for examples without it, of that shape, as many values, or a scalar; None:
             it must be there.
+
+    Examples:
+        >>> data = engine.encode_example({"age": [30]})
+        >>> engine.parse_single_example(data, {"age": engine.FixedLenFeature((), "int64")})
+        {'age': Tensor(30, shape=(), dtype=int64)}
     """
 
     shape: Any
@@ -40,6 +45,13 @@ class FixedLenSequenceFeature(NamedTuple):
         dtype: float32, int64 or string.
         allow_missing: whether an example without it has no rows; else it must be there.
         default_value: a scalar, what fills up shorter sequences of a batch; None for zero, or "".
+
+    Examples:
+        >>> data = engine.encode_sequence_example({"id": [1]}, {"words": [[1], [3]]})
+        >>> words = {"words": engine.FixedLenSequenceFeature((), "int64")}
+        >>> context, sequences = engine.parse_single_sequence_example(data, {}, words)
+        >>> sequences["words"]
+        Tensor([1, 3], shape=(2,), dtype=int64)
     """
 
     shape: Any
@@ -53,6 +65,13 @@ class VarLenFeature(NamedTuple):
 
     Attributes:
         dtype: float32, int64 or string.
+
+    Examples:
+        >>> data = engine.encode_example({"tags": [b"a", b"b"]})
+        >>> engine.parse_single_example(data, {"tags": engine.VarLenFeature("string")})[
+        ...     "tags"
+        ... ].values
+        Tensor([b'a', b'b'], shape=(2,), dtype=string)
     """
 
     dtype: Any
@@ -94,6 +113,11 @@ def parse_example(
         InvalidArgumentError: a feature is missing and has no default, or has other values than
             were asked for.
         DataLossError: a string is no Example.
+
+    Examples:
+        >>> data = [engine.encode_example({"age": [age]}) for age in (30, 40)]
+        >>> engine.parse_example(data, {"age": engine.FixedLenFeature((), "int64")})
+        {'age': Tensor([30, 40], shape=(2,), dtype=int64)}
     """
     if not features:
         raise InvalidArgumentError(
@@ -188,7 +212,13 @@ def _one_string(who: str, serialized: Any, batched: str) -> Tensor:
 def parse_single_example(
     serialized: Any, features: Mapping[str, Feature], name: str | None = None
 ) -> dict[str, Any]:
-    """The features of one serialized Example, a string scalar; see `parse_example`."""
+    """The features of one serialized Example, a string scalar; see `parse_example`.
+
+    Examples:
+        >>> data = engine.encode_example({"age": [30]})
+        >>> engine.parse_single_example(data, {"age": engine.FixedLenFeature((), "int64")})
+        {'age': Tensor(30, shape=(), dtype=int64)}
+    """
     one = _one_string("parse_single_example", serialized, "parse_example")
     return parse_example(one, features, name)
 
@@ -216,6 +246,13 @@ def parse_sequence_example(
         InvalidArgumentError: a feature is missing and may not, or has other values than were asked
             for.
         DataLossError: a string is no SequenceExample.
+
+    Examples:
+        >>> data = engine.encode_sequence_example({"id": [1]}, {"words": [[1], [3]]})
+        >>> words = {"words": engine.FixedLenSequenceFeature((), "int64", allow_missing=True)}
+        >>> context, sequences, lengths = engine.parse_sequence_example([data], {}, words)
+        >>> sequences["words"]
+        Tensor([[1, 3]], shape=(1, 2), dtype=int64)
     """
     strings = convert_to_tensor(serialized, string)
     context_features, sequence_features = context_features or {}, sequence_features or {}
@@ -246,6 +283,13 @@ def parse_single_sequence_example(
     """The context and the sequences of one serialized SequenceExample, a string scalar.
 
     See `parse_sequence_example`; there is nothing to fill up.
+
+    Examples:
+        >>> data = engine.encode_sequence_example({"id": [1]}, {"words": [[1], [3]]})
+        >>> words = {"words": engine.FixedLenSequenceFeature((), "int64")}
+        >>> context, sequences = engine.parse_single_sequence_example(data, {}, words)
+        >>> sequences["words"]
+        Tensor([1, 3], shape=(2,), dtype=int64)
     """
     one = _one_string("parse_single_sequence_example", serialized, "parse_sequence_example")
     return parse_sequence_example(one, context_features, sequence_features, name)[:2]

@@ -21,6 +21,13 @@ class PartitionedVariable(Operators):
         parts: the variables.
         axis: along which they are joined.
         partitions: how many parts each axis has.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     with engine.variable_scope("table", partitioner=engine.fixed_size_partitioner(2)):
+        ...         w = engine.get_variable("w", (10, 3))
+        ...     isinstance(w, engine.PartitionedVariable), len(list(w))
+        (True, 2)
     """
 
     def __init__(

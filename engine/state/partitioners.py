@@ -13,7 +13,12 @@ Partitioner: TypeAlias = Callable[..., list[int]]
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """Cut each variable into `num_shards` parts along `axis`."""
+    """Cut each variable into `num_shards` parts along `axis`.
+
+    Examples:
+        >>> engine.fixed_size_partitioner(2)(shape=(10, 3), dtype="float32")
+        [2, 1]
+    """
 
     def partition(shape: Any, **unused: Any) -> list[int]:
         parts = [1] * len(TensorShape(shape))
@@ -39,6 +44,12 @@ def variable_axis_size_partitioner(
 
     Raises:
         InvalidArgumentError: a number is not positive.
+
+    Examples:
+        >>> engine.variable_axis_size_partitioner(max_shard_bytes=60)(
+        ...     shape=(10, 3), dtype="float32"
+        ... )
+        [2, 1]
     """
     _check_positive(max_shard_bytes=max_shard_bytes, max_shards=max_shards)
 
@@ -70,6 +81,10 @@ def min_max_variable_partitioner(
 
     Raises:
         InvalidArgumentError: a number is not positive.
+
+    Examples:
+        >>> engine.min_max_variable_partitioner(max_partitions=4)(shape=(10, 3), dtype="float32")
+        [1, 1]
     """
     _check_positive(max_partitions=max_partitions, min_slice_size=min_slice_size)
 

@@ -39,6 +39,14 @@ class QueueRunner:
 
     Raises:
         InvalidArgumentError: there is no operation to run, or they are not of the queue's graph.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     queue = engine.FIFOQueue(3, ["int32"], shapes=[()])
+        ...     runner = engine.QueueRunner(queue, [queue.enqueue(7)])
+        ...     threads = runner.create_threads(session, start=True)
+        ...     session.run(queue.dequeue())
+        np.int32(7)
     """
 
     # _running[id(session)] is the number of threads at work for a session, and _errors what they
@@ -183,7 +191,15 @@ class QueueRunner:
 
 
 def add_queue_runner(runner: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """List a runner in its graph, for `start_queue_runners`."""
+    """List a runner in its graph, for `start_queue_runners`.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     queue = engine.FIFOQueue(3, ["int32"], shapes=[()])
+        ...     engine.add_queue_runner(engine.QueueRunner(queue, [queue.enqueue(1)]))
+        ...     len(engine.get_collection("queue_runners"))
+        1
+    """
     runner.enqueue_ops[0].graph.add_to_collection(collection, runner)
 
 
@@ -205,6 +221,13 @@ def start_queue_runners(
 
     Raises:
         InvalidArgumentError: there is no session.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     number = engine.range_input_producer(3, shuffle=False).dequeue()
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(number)
+        np.int32(0)
     """
     if sess is None:
         sess = get_default_graph().session_for(None, "start_queue_runners")

@@ -37,6 +37,10 @@ class QueueBase(ElementHandle):
         handle: the tensor that stands for it.
         dtypes, shapes: of the components of an element.
         names: of the components, or None.
+
+    Examples:
+        >>> isinstance(engine.FIFOQueue(3, ["int32"]), engine.QueueBase)
+        True
     """
 
     def __init__(
@@ -147,6 +151,13 @@ class FIFOQueue(QueueBase):
         names: of the components: then elements are dicts.
         shared_name: the name under which sessions share it in a container.
         name: of the operation.
+
+    Examples:
+        >>> queue = engine.FIFOQueue(3, ["int32"], shapes=[()])
+        >>> _ = queue.enqueue(5)
+        >>> _ = queue.enqueue(6)
+        >>> queue.dequeue(), queue.size()
+        (Tensor(5, shape=(), dtype=int32), Tensor(1, shape=(), dtype=int32))
     """
 
     def __init__(
@@ -169,6 +180,14 @@ class PaddingFIFOQueue(QueueBase):
     Args:
         shapes: of the components, with None where lengths differ; the number of axes is fixed.
         capacity, dtypes, names, shared_name, name: as for FIFOQueue.
+
+    Examples:
+        >>> queue = engine.PaddingFIFOQueue(3, ["int32"], shapes=[(None,)])
+        >>> _ = queue.enqueue([1])
+        >>> _ = queue.enqueue([2, 3])
+        >>> queue.dequeue_many(2)
+        Tensor([[1, 0],
+                [2, 3]], shape=(2, 2), dtype=int32)
     """
 
     def __init__(
@@ -191,6 +210,12 @@ class RandomShuffleQueue(QueueBase):
             more, the better they are mixed.
         seed: for the same order every time; by default the graph's seed, if it has one.
         capacity, dtypes, shapes, names, shared_name, name: as for FIFOQueue.
+
+    Examples:
+        >>> queue = engine.RandomShuffleQueue(3, 0, ["int32"], shapes=[()], seed=1)
+        >>> _ = queue.enqueue_many([[1, 2, 3]])
+        >>> ops.sort(queue.dequeue_many(3))
+        Tensor([1, 2, 3], shape=(3,), dtype=int32)
     """
 
     def __init__(
@@ -229,6 +254,13 @@ class PriorityQueue(QueueBase):
         types, shapes: of the components after the priority, an int64 scalar.
         names: of all components, the priority too.
         capacity, shared_name, name: as for FIFOQueue.
+
+    Examples:
+        >>> queue = engine.PriorityQueue(3, ["string"], shapes=[()])
+        >>> _ = queue.enqueue([engine.constant(5, "int64"), "later"])
+        >>> _ = queue.enqueue([engine.constant(1, "int64"), "now"])
+        >>> queue.dequeue()
+        [Tensor(1, shape=(), dtype=int64), Tensor(b'now', shape=(), dtype=string)]
     """
 
     def __init__(

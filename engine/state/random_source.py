@@ -43,6 +43,11 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
     Raises:
         InvalidArgumentError: a seed that is no whole number.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.get_seed(3) == engine.get_seed(3)
+        True
     """
     if op_seed is not None and not isinstance(op_seed, int | np.integer):
         raise InvalidArgumentError(f"the seed must be a whole number, got {op_seed!r}")
@@ -75,6 +80,10 @@ class RandomSource(Handle):
         seed: where it begins, from 0 to 2**64 - 1.
         shared_name: the name under which sessions share it in a container.
         name: of the operation.
+
+    Examples:
+        >>> engine.RandomSource(seed=1) is not None
+        True
     """
 
     def __init__(

@@ -21,6 +21,11 @@ class ReaderBase(Handle):
     A reader takes file names from a queue and gives records, a key that names the place and a
     value. It works on one file at a time and takes a name when it needs one; many threads may
     share it.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     isinstance(engine.TextLineReader(), engine.ReaderBase)
+        True
     """
 
     def __init__(self, format: str, options: tuple[Any, ...], name: str) -> None:
@@ -77,11 +82,21 @@ def _handle(queue: QueueBase | Tensor) -> Tensor:
 
 
 class TextLineReader(ReaderBase):
-    """Gives the lines of files, without their ends; the key is "file:line", from 1.
+    r"""Gives the lines of files, without their ends; the key is "file:line", from 1.
 
     Args:
         skip_header_lines: how many lines are left out at the head of each file.
         name: of the operation.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("lines.txt").write_text("first\nsecond\n")
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     names = engine.string_input_producer(["lines.txt"])
+        ...     key, line = engine.TextLineReader().read(names)
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run([key, line])
+        [b'lines.txt:1', b'first']
     """
 
     def __init__(
@@ -91,14 +106,34 @@ class TextLineReader(ReaderBase):
 
 
 class WholeFileReader(ReaderBase):
-    """Gives the content of each file as one record; the key is the file's name."""
+    r"""Gives the content of each file as one record; the key is the file's name.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("lines.txt").write_text("first\nsecond\n")
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     names = engine.string_input_producer(["lines.txt"])
+        ...     key, content = engine.WholeFileReader().read(names)
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(content)
+        b'first\nsecond\n'
+    """
 
     def __init__(self, name: str = "whole_file_reader") -> None:
         super().__init__("whole_files", (), name)
 
 
 class IdentityReader(ReaderBase):
-    """Gives each name that it takes from the queue, as key and value; reads no file."""
+    """Gives each name that it takes from the queue, as key and value; reads no file.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     names = engine.string_input_producer(["a name"])
+        ...     key, value = engine.IdentityReader().read(names)
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(value)
+        b'a name'
+    """
 
     def __init__(self, name: str = "identity_reader") -> None:
         super().__init__("names", (), name)
@@ -110,6 +145,16 @@ class RecordReader(ReaderBase):
     Args:
         compression: of the files: "", "GZIP" or "ZLIB".
         name: of the operation.
+
+    Examples:
+        >>> with engine.RecordWriter("data.records") as writer:
+        ...     writer.write(b"one")
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     names = engine.string_input_producer(["data.records"])
+        ...     key, record = engine.RecordReader().read(names)
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run([key, record])
+        [b'data.records:0', b'one']
     """
 
     def __init__(self, compression: str | None = "", name: str = "record_reader") -> None:
@@ -128,6 +173,16 @@ class FixedLengthRecordReader(ReaderBase):
 
     Raises:
         InvalidArgumentError: a number is negative, or there is nothing in a piece.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("data.bin").write_bytes(b"aabbcc")
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     names = engine.string_input_producer(["data.bin"])
+        ...     key, record = engine.FixedLengthRecordReader(record_bytes=2).read(names)
+        ...     threads = engine.start_queue_runners(session)
+        ...     session.run(record), session.run(record)
+        (b'aa', b'bb')
     """
 
     def __init__(

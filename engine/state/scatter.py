@@ -43,37 +43,78 @@ def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None =
         FailedPreconditionError: the variable is not initialised.
         InvalidArgumentError: an index is out of range; nothing is changed.
         ShapeError: the updates do not fit.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_update(v, [0, 2], [10, 20])
+        Tensor([10,  2, 20], shape=(3,), dtype=int32)
     """
     return _scatter("update", ref, indices, updates, name)
 
 
 def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """ref[indices[i...]] += updates[i...]; see `scatter_update`. Equal indices add up."""
+    """ref[indices[i...]] += updates[i...]; see `scatter_update`. Equal indices add up.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_add(v, [0, 2], [10, 20])
+        Tensor([11,  2, 23], shape=(3,), dtype=int32)
+    """
     return _scatter("add", ref, indices, updates, name)
 
 
 def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """ref[indices[i...]] -= updates[i...]; see `scatter_update`."""
+    """ref[indices[i...]] -= updates[i...]; see `scatter_update`.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_sub(v, [0, 2], [10, 20])
+        Tensor([ -9,   2, -17], shape=(3,), dtype=int32)
+    """
     return _scatter("sub", ref, indices, updates, name)
 
 
 def scatter_mul(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """ref[indices[i...]] *= updates[i...]; see `scatter_update`."""
+    """ref[indices[i...]] *= updates[i...]; see `scatter_update`.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_mul(v, [0, 2], [10, 20])
+        Tensor([10,  2, 60], shape=(3,), dtype=int32)
+    """
     return _scatter("mul", ref, indices, updates, name)
 
 
 def scatter_div(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """ref[indices[i...]] /= updates[i...], for real variables; see `scatter_update`."""
+    """ref[indices[i...]] /= updates[i...], for real variables; see `scatter_update`.
+
+    Examples:
+        >>> v = engine.Variable([1.0, 2.0, 3.0])
+        >>> engine.scatter_div(v, [0, 2], [2.0, 2.0])
+        Tensor([0.5, 2. , 1.5], shape=(3,), dtype=float32)
+    """
     return _scatter("div", ref, indices, updates, name)
 
 
 def scatter_min(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """ref[indices[i...]] = min(ref[indices[i...]], updates[i...]); see `scatter_update`."""
+    """ref[indices[i...]] = min(ref[indices[i...]], updates[i...]); see `scatter_update`.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_min(v, [0, 2], [2, 1])
+        Tensor([1, 2, 1], shape=(3,), dtype=int32)
+    """
     return _scatter("min", ref, indices, updates, name)
 
 
 def scatter_max(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """ref[indices[i...]] = max(ref[indices[i...]], updates[i...]); see `scatter_update`."""
+    """ref[indices[i...]] = max(ref[indices[i...]], updates[i...]); see `scatter_update`.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_max(v, [0, 2], [2, 1])
+        Tensor([2, 2, 3], shape=(3,), dtype=int32)
+    """
     return _scatter("max", ref, indices, updates, name)
 
 
@@ -89,27 +130,56 @@ def scatter_nd_update(ref: Variable, indices: Any, updates: Any, name: str | Non
     Raises:
         InvalidArgumentError: an index is out of range; nothing is changed.
         ShapeError: indices or updates do not fit.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_nd_update(v, [[0], [2]], [10, 20])
+        Tensor([10,  2, 20], shape=(3,), dtype=int32)
     """
     return _scatter("update", ref, indices, updates, name, nd=True)
 
 
 def scatter_nd_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Add `updates` at places; see `scatter_nd_update`. Equal places add up."""
+    """Add `updates` at places; see `scatter_nd_update`. Equal places add up.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_nd_add(v, [[0], [2]], [10, 20])
+        Tensor([11,  2, 23], shape=(3,), dtype=int32)
+    """
     return _scatter("add", ref, indices, updates, name, nd=True)
 
 
 def scatter_nd_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Subtract `updates` at places; see `scatter_nd_update`."""
+    """Subtract `updates` at places; see `scatter_nd_update`.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_nd_sub(v, [[0], [2]], [10, 20])
+        Tensor([ -9,   2, -17], shape=(3,), dtype=int32)
+    """
     return _scatter("sub", ref, indices, updates, name, nd=True)
 
 
 def scatter_nd_min(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """The least of value and update at places; see `scatter_nd_update`."""
+    """The least of value and update at places; see `scatter_nd_update`.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_nd_min(v, [[0], [2]], [2, 1])
+        Tensor([1, 2, 1], shape=(3,), dtype=int32)
+    """
     return _scatter("min", ref, indices, updates, name, nd=True)
 
 
 def scatter_nd_max(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """The greatest of value and update at places; see `scatter_nd_update`."""
+    """The greatest of value and update at places; see `scatter_nd_update`.
+
+    Examples:
+        >>> v = engine.Variable([1, 2, 3])
+        >>> engine.scatter_nd_max(v, [[0], [2]], [2, 1])
+        Tensor([2, 2, 3], shape=(3,), dtype=int32)
+    """
     return _scatter("max", ref, indices, updates, name, nd=True)
 
 
@@ -118,6 +188,11 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
 
     Raises:
         OutOfRangeError: it has reached `limit`; it stays there.
+
+    Examples:
+        >>> v = engine.Variable(0)
+        >>> engine.count_up_to(v, 3), v.numpy()
+        (Tensor(0, shape=(), dtype=int32), array(1, dtype=int32))
     """
     attrs = {"limit": int(limit), "dtype": ref._dtype}
     return apply(count_op, (ref.handle,), attrs, name)[0]

@@ -22,6 +22,13 @@ class Stack:
         max_size: how many fit, -1 for any number.
         shape: of the tensors, as far as it is known.
         name: of the operation.
+
+    Examples:
+        >>> stack = engine.Stack("int32", shape=())
+        >>> _ = stack.push(1)
+        >>> _ = stack.push(2)
+        >>> stack.pop()
+        Tensor(2, shape=(), dtype=int32)
     """
 
     def __init__(

@@ -58,6 +58,12 @@ class StagingArea(_Staging):
         capacity: how many elements fit, 0 for any number.
         memory_limit: how many bytes fit, 0 for any number.
         name: of the operation.
+
+    Examples:
+        >>> area = engine.StagingArea(["int32"], shapes=[()])
+        >>> _ = area.put(5)
+        >>> area.get()
+        Tensor(5, shape=(), dtype=int32)
     """
 
     def __init__(
@@ -102,6 +108,12 @@ class MapStagingArea(_Staging):
     Args:
         ordered: whether the least key comes first where none is asked for; else the oldest.
         dtypes, shapes, names, shared_name, capacity, memory_limit, name: as for StagingArea.
+
+    Examples:
+        >>> area = engine.MapStagingArea(["int32"], shapes=[()])
+        >>> _ = area.put(engine.constant(7, "int64"), [5])
+        >>> area.get(engine.constant(7, "int64"))
+        (Tensor(7, shape=(), dtype=int64), Tensor(5, shape=(), dtype=int32))
     """
 
     def __init__(

@@ -64,6 +64,13 @@ class StatelessScope:
     Raises:
         InvalidArgumentError: a pair does not begin with a variable.
         ShapeError: a value has another shape than its variable.
+
+    Examples:
+        >>> v = laminar.Variable(1.0)
+        >>> with laminar.StatelessScope([(v, ops.array(5.0))]) as scope:
+        ...     y = v + 1
+        >>> y, v.numpy()
+        (Tensor(6., shape=(), dtype=float32), array(1., dtype=float32))
     """
 
     def __init__(

@@ -37,6 +37,11 @@ class KeyValueTensorInitializer(NamedTuple):
     Attributes:
         keys, values: the entries.
         key_dtype, value_dtype: by default those of the tensors.
+
+    Examples:
+        >>> pairs = engine.KeyValueTensorInitializer(["a", "b"], engine.constant([1, 2], "int64"))
+        >>> engine.HashTable(pairs, default_value=-1).lookup(engine.constant(["b", "c"]))
+        Tensor([ 2, -1], shape=(2,), dtype=int64)
     """
 
     keys: Any
@@ -46,7 +51,7 @@ class KeyValueTensorInitializer(NamedTuple):
 
 
 class TextFileInitializer(NamedTuple):
-    """Fills a table from the lines of a text file.
+    r"""Fills a table from the lines of a text file.
 
     Attributes:
         filename: the file.
@@ -54,6 +59,13 @@ class TextFileInitializer(NamedTuple):
         key_index, value_index: the columns, from 0; or LINE_NUMBER, from 0, or WHOLE_LINE.
         vocab_size: how many lines are read; by default all.
         delimiter: what stands between the columns, one byte.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("pairs.txt").write_text("cat\t7\n")
+        >>> pairs = engine.TextFileInitializer("pairs.txt", "string", 0, "int64", 1)
+        >>> engine.HashTable(pairs, default_value=-1).lookup(engine.constant(["cat"]))
+        Tensor([7], shape=(1,), dtype=int64)
     """
 
     filename: Any
@@ -151,6 +163,12 @@ class HashTable(_Table):
 
     Attributes:
         initializer: in a graph, the operation that fills it.
+
+    Examples:
+        >>> pairs = engine.KeyValueTensorInitializer(["a", "b"], engine.constant([1, 2], "int64"))
+        >>> table = engine.HashTable(pairs, default_value=-1)
+        >>> table.lookup(engine.constant(["b", "c"]))
+        Tensor([ 2, -1], shape=(2,), dtype=int64)
     """
 
     def __init__(
@@ -207,6 +225,12 @@ class MutableHashTable(_Table):
         shared_name: the name under which sessions share it in a container.
         name: of the operation.
         checkpoint: whether a Saver of a graph that is given no variables saves it.
+
+    Examples:
+        >>> table = engine.MutableHashTable("string", "int64", -1)
+        >>> _ = table.insert(engine.constant(["a"]), engine.constant([1], "int64"))
+        >>> table.lookup(engine.constant(["a", "b"]))
+        Tensor([ 1, -1], shape=(2,), dtype=int64)
     """
 
     def __init__(
@@ -265,6 +289,12 @@ class DenseHashTable(MutableHashTable):
     Raises:
         InvalidArgumentError: the two keys are the same, or have different shapes. Run with one of
             them as a key, an operation raises it, too.
+
+    Examples:
+        >>> table = engine.DenseHashTable("int64", "int64", -1, empty_key=-2, deleted_key=-3)
+        >>> _ = table.insert(engine.constant([5], "int64"), engine.constant([50], "int64"))
+        >>> table.lookup(engine.constant([5, 6], "int64"))
+        Tensor([50, -1], shape=(2,), dtype=int64)
     """
 
     def __init__(
@@ -314,7 +344,16 @@ def _known(who: str, value: Any, dtype: Any) -> Any:
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """An operation that fills all tables of the default graph."""
+    """An operation that fills all tables of the default graph.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     table = engine.index_table_from_tensor(["cat", "dog"])
+        ...     index = table.lookup(engine.constant(["dog"]))
+        ...     session.run(engine.tables_initializer())
+        ...     session.run(index)
+        array([1])
+    """
     made = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
     found: Operation = group(*made, name=name)
     return found

@@ -56,6 +56,12 @@ class TensorArray:
 
     Source: Yu et al., "Dynamic Control Flow in Large-Scale Machine Learning", 2018,
         arXiv:1805.01772, section 2.1.
+
+    Examples:
+        >>> array = engine.TensorArray("float32", size=2)
+        >>> array = array.write(0, 1.0).write(1, 5.0)
+        >>> array.stack()
+        Tensor([1., 5.], shape=(2,), dtype=float32)
     """
 
     def __init__(

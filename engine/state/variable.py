@@ -90,34 +90,34 @@ class PartOf(NamedTuple):
 class Variable(Operators, metaclass=CreatedByScopes):
     """A tensor that keeps its value between steps, and can be updated.
 
-    Outside a graph, and inside a function that is being traced, the value is there at once and
-    lives as long as this object. Inside a plain graph the variable is operations: a handle, a
-    read, an initializer; each session holds a value of its own, in a container.
+    In eager code and functions the value is there at once, and lives as long as this object. In a
+    plain graph it is operations, a handle, a read, an initializer, and each session has a value.
 
-    Each use reads the value. In one step all uses find the same, unless one comes after an update
-    in that step by a control edge, or another step updates the variable meanwhile: `read_value()`
-    once, and use what it gives, where that can happen.
+    Each use reads the value: in one step the same, unless a control edge puts one after an update,
+    or another step updates the variable meanwhile; there, `read_value()` once and use that.
 
     Args:
-        initializer: an array, tensor or number, or a callable `(shape, dtype) -> value`; with
-            `shape`, also the name, config or class of an initializer: "ones".
+        initializer: the value, or a callable `(shape, dtype) -> value`; with `shape`, also the
+            name, config or class of an initializer: "ones".
         shape: needed when `initializer` is not the value itself.
         dtype: element type; by default that of the initial value, float32 for a callable.
         trainable: whether training may change it.
-        autocast: whether it is read in the compute type of a mixed-precision policy.
-        aggregation: how replicas combine it: "none" (or None), "mean", "sum" or
-            "only_first_replica".
+        autocast: whether it is read in the compute type of a policy.
+        aggregation: how replicas combine it: "none", "mean", "sum" or "only_first_replica".
         synchronization: taken for Keras's sake: "auto", "none" (or None), "on_read", "on_write".
         name: last part of its path; made unique in a graph.
-        collections: keys under which a graph lists it, by default global (and trainable).
+        collections: where a graph lists it, by default as global (and trainable).
         container: where a session keeps it; by default that of the graph's container scope.
-        validate_shape: False for a variable that takes values of any shape. Else it has the shape
-            of the initial value, or `shape`, where that is given and leaves sizes open.
+        validate_shape: False for values of any shape, else that of the initial one, or `shape`.
 
     Raises:
-        InvalidArgumentError: a callable without a shape, a name that is not a string, or another
-            aggregation or synchronization.
+        InvalidArgumentError: a callable without a shape, a name that is no string, ...
         ShapeError: the initial value has another shape.
+
+    Examples:
+        >>> v = laminar.Variable([1.0, 2.0], name="v")
+        >>> v.assign_add([1.0, 1.0])
+        Tensor([2., 3.], shape=(2,), dtype=float32)
     """
 
     table = VariableOperators()

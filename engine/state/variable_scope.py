@@ -26,7 +26,12 @@ AUTO_REUSE = ReuseMode.AUTO_REUSE
 
 
 def no_regularizer(_: Any) -> None:
-    """Says that a variable is not regularized, whatever its scope says."""
+    """Says that a variable is not regularized, whatever its scope says.
+
+    Examples:
+        >>> engine.no_regularizer(engine.constant(1.0)) is None
+        True
+    """
     return
 
 
@@ -39,6 +44,11 @@ class VariableScope:
         reuse: False, True or AUTO_REUSE.
         initializer, regularizer, partitioner, custom_getter, dtype, constraint: what
             `get_variable` takes where it is given none.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.variable_scope("layer") as scope:
+        ...     isinstance(scope, engine.VariableScope), scope.reuse
+        (True, False)
     """
 
     def __init__(
@@ -198,7 +208,13 @@ def _composed(inner: Any, outer: Any) -> Any:
 
 
 def get_variable_scope() -> VariableScope:
-    """The scope that this thread is in."""
+    """The scope that this thread is in.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.variable_scope("layer"):
+        ...     engine.get_variable_scope().name
+        'layer'
+    """
     here = named_variables().here
     if here.scope is None:
         here.scope = VariableScope()
@@ -250,6 +266,14 @@ def get_variable(
         InvalidArgumentError: it does not exist, and the scope reuses; or a new one without a shape.
 
     Source: "RFC: Functions, not sessions", 2018, section "Transitioning from 1.x".
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     with engine.variable_scope("layer"):
+        ...         w = engine.get_variable("w", (2, 3))
+        ...     with engine.variable_scope("layer", reuse=True):
+        ...         w is engine.get_variable("w")
+        True
     """
     return get_variable_scope().get_variable(
         named_variables(),
@@ -288,6 +312,11 @@ class variable_scope:  # noqa: N801  # used as a function
         InvalidArgumentError: neither a name nor a default, or an argument of another kind.
 
     Source: "RFC: Functions, not sessions", 2018, section "Transitioning from 1.x".
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.variable_scope("layer"):
+        ...     engine.get_variable("w", (2, 3)).name
+        'layer/w'
     """
 
     def __init__(

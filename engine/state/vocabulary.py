@@ -34,6 +34,10 @@ class HasherSpec(NamedTuple):
     Attributes:
         hasher: "fasthash" (FarmHash) or "stronghash" (SipHash, which needs a key).
         key: of "stronghash": two whole numbers.
+
+    Examples:
+        >>> engine.HasherSpec("fasthash", None).hasher
+        'fasthash'
     """
 
     hasher: str
@@ -49,6 +53,10 @@ def StrongHashSpec(key: Any) -> HasherSpec:  # noqa: N802  # its name in TensorF
     Raises:
         InvalidArgumentError: they are not two.
         DTypeError: they are no whole numbers.
+
+    Examples:
+        >>> engine.StrongHashSpec((1, 2)).key
+        [1, 2]
     """
     if len(key) != 2:
         raise InvalidArgumentError(f"StrongHashSpec: the key is two numbers, got {key!r}")
@@ -74,6 +82,14 @@ class IdTableWithHashBuckets:
     Raises:
         DTypeError: keys that are neither strings nor whole numbers, or another hasher.
         InvalidArgumentError: there are no buckets, and no table.
+
+    Examples:
+        >>> pairs = engine.KeyValueTensorInitializer(["a"], engine.constant([0], "int64"))
+        >>> table = engine.IdTableWithHashBuckets(
+        ...     engine.HashTable(pairs, default_value=-1), num_oov_buckets=1
+        ... )
+        >>> table.lookup(engine.constant(["a", "other"]))
+        Tensor([0, 1], shape=(2,), dtype=int64)
     """
 
     def __init__(
@@ -166,6 +182,13 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
         num_oov_buckets: how many buckets there are, at least one.
         lookup_key_dtype: of what is looked up; by default that of the keys.
         name: of the operations.
+
+    Examples:
+        >>> pairs = engine.KeyValueTensorInitializer(["a"], engine.constant([0], "int64"))
+        >>> engine.StaticVocabularyTable(pairs, num_oov_buckets=1).lookup(
+        ...     engine.constant(["a", "other"])
+        ... )
+        Tensor([0, 1], shape=(2,), dtype=int64)
     """
 
     def __init__(
@@ -198,7 +221,15 @@ def TextFileIdTableInitializer(  # noqa: N802  # its name in TensorFlow
     name: str | None = None,
     key_dtype: Any = string,
 ) -> TextFileInitializer:
-    """Fills a table from words to numbers: lines, and their numbers from 0."""
+    r"""Fills a table from words to numbers: lines, and their numbers from 0.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("words.txt").write_text("cat\ndog\n")
+        >>> words = engine.TextFileIdTableInitializer("words.txt")
+        >>> engine.HashTable(words, default_value=-1).lookup(engine.constant(["dog"]))
+        Tensor([1], shape=(1,), dtype=int64)
+    """
     return TextFileInitializer(
         filename, key_dtype, key_column_index, int64, value_column_index, vocab_size, delimiter
     )
@@ -212,7 +243,15 @@ def TextFileStringTableInitializer(  # noqa: N802  # its name in TensorFlow
     delimiter: str = "\t",
     name: str | None = None,
 ) -> TextFileInitializer:
-    """Fills a table from numbers, from 0, to words: the lines of a file."""
+    r"""Fills a table from numbers, from 0, to words: the lines of a file.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("words.txt").write_text("cat\ndog\n")
+        >>> words = engine.TextFileStringTableInitializer("words.txt")
+        >>> engine.HashTable(words, default_value="?").lookup(engine.constant([1], "int64"))
+        Tensor([b'dog'], shape=(1,), dtype=string)
+    """
     return TextFileInitializer(
         filename, int64, key_column_index, string, value_column_index, vocab_size, delimiter
     )
@@ -257,7 +296,7 @@ def index_table_from_file(
     value_column_index: int = LINE_NUMBER,
     delimiter: str = "\t",
 ) -> HashTable | IdTableWithHashBuckets:
-    """A table from the words of a file to the numbers of their lines, from 0.
+    r"""A table from the words of a file to the numbers of their lines, from 0.
 
     Args:
         vocabulary_file: one word in each line.
@@ -268,6 +307,12 @@ def index_table_from_file(
         key_dtype: strings or integers.
         name: of the operations.
         key_column_index, value_column_index, delimiter: as for `TextFileInitializer`.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("words.txt").write_text("cat\ndog\n")
+        >>> engine.index_table_from_file("words.txt").lookup(engine.constant(["dog", "fish"]))
+        Tensor([ 1, -1], shape=(2,), dtype=int64)
     """
     who = "index_table_from_file"
     kind = _checked(who, num_oov_buckets, key_dtype, vocab_size)
@@ -290,7 +335,13 @@ def index_table_from_tensor(
     dtype: Any = string,
     name: str | None = None,
 ) -> HashTable | IdTableWithHashBuckets:
-    """A table from the words of a vector to their places; see `index_table_from_file`."""
+    """A table from the words of a vector to their places; see `index_table_from_file`.
+
+    Examples:
+        >>> table = engine.index_table_from_tensor(["cat", "dog"])
+        >>> table.lookup(engine.constant(["dog", "fish"]))
+        Tensor([ 1, -1], shape=(2,), dtype=int64)
+    """
     who = "index_table_from_tensor"
     if vocabulary_list is None:
         raise InvalidArgumentError(f"{who}: vocabulary_list is missing")
@@ -324,7 +375,7 @@ def index_to_string_table_from_file(
     value_column_index: int = WHOLE_LINE,
     delimiter: str = "\t",
 ) -> HashTable:
-    """A table from the numbers of lines, from 0, to the words in them; `default_value` for others.
+    r"""A table from the numbers of lines, from 0, to the words in them; `default_value` for others.
 
     Args:
         vocabulary_file: one word in each line.
@@ -332,6 +383,13 @@ def index_to_string_table_from_file(
         default_value: for other numbers.
         name: of the operations.
         key_column_index, value_column_index, delimiter: as for `TextFileInitializer`.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("words.txt").write_text("cat\ndog\n")
+        >>> table = engine.index_to_string_table_from_file("words.txt")
+        >>> table.lookup(engine.constant([1, 9], "int64"))
+        Tensor([b'dog', b'UNK'], shape=(2,), dtype=string)
     """
     who = "index_to_string_table_from_file"
     _checked(who, 0, string, vocab_size)
@@ -344,7 +402,13 @@ def index_to_string_table_from_file(
 def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: str = "UNK", name: str | None = None
 ) -> HashTable:
-    """A table from the places in a vector to the words there; `default_value` for others."""
+    """A table from the places in a vector to the words there; `default_value` for others.
+
+    Examples:
+        >>> table = engine.index_to_string_table_from_tensor(["cat", "dog"])
+        >>> table.lookup(engine.constant([1, 9], "int64"))
+        Tensor([b'dog', b'UNK'], shape=(2,), dtype=string)
+    """
     who = "index_to_string_table_from_tensor"
     if vocabulary_list is None:
         raise InvalidArgumentError(f"{who}: vocabulary_list is missing")

@@ -49,6 +49,16 @@ class FileWriter(Closing):
 
     Attributes:
         path: of the file.
+
+    Examples:
+        >>> import os
+        >>> writer = engine.summary.FileWriter("logs")
+        >>> writer.add_summary(
+        ...     engine.summary.Summary([engine.summary.SummaryValue("loss", 0.5)]), 1
+        ... )
+        >>> writer.close()
+        >>> [event.step for event in engine.summary.read_events("logs/" + os.listdir("logs")[0])]
+        [0, 1]
     """
 
     def __init__(
@@ -185,12 +195,25 @@ def create_file_writer(
     flush_millis: float = 120_000,
     filename_suffix: str | None = None,
 ) -> FileWriter:
-    """A `FileWriter`, whose time is in milliseconds."""
+    """A `FileWriter`, whose time is in milliseconds.
+
+    Examples:
+        >>> with engine.summary.create_file_writer("logs").as_default():
+        ...     engine.summary.scalar("loss", 0.5, step=1)
+        Tensor(True, shape=(), dtype=bool)
+    """
     return FileWriter(logdir, None, max_queue, flush_millis / 1000, filename_suffix)
 
 
 class FileWriterCache:
-    """One writer for each folder, for all parts of a program that write there."""
+    """One writer for each folder, for all parts of a program that write there.
+
+    Examples:
+        >>> writer = engine.summary.FileWriterCache.get("logs")
+        >>> writer is engine.summary.FileWriterCache.get("logs")
+        True
+        >>> engine.summary.FileWriterCache.clear()
+    """
 
     # By folder; guarded by _lock.
     _writers: ClassVar[dict[str, FileWriter]] = {}

@@ -18,23 +18,47 @@ def record_if(condition: Any) -> AbstractContextManager[None]:
     Args:
         condition: a bool; or a function, a tensor or a variable, which is asked each time that a
             summary could be written: `record_if(lambda: int(step.numpy()) % 10 == 0)`.
+
+    Examples:
+        >>> with engine.summary.record_if(False):
+        ...     engine.summary.should_record()
+        False
     """
     return summary_writing.condition.block(asking(condition, bool))
 
 
 def should_record() -> bool:
-    """Whether a summary would be written now."""
+    """Whether a summary would be written now.
+
+    Examples:
+        >>> engine.summary.should_record()  # there is no writer
+        False
+    """
     return summary_writing.current_sink() is not None
 
 
 def set_step(step: Any) -> None:
     """Say which step summaries are of that do not say it: a number, or a function, tensor or
-    variable, which is asked each time; None for nothing."""
+    variable, which is asked each time; None for nothing.
+
+    Examples:
+        >>> engine.summary.set_step(5)
+        >>> engine.summary.get_step()
+        5
+        >>> engine.summary.set_step(None)
+    """
     summary_writing.step.set(None if step is None else asking(step, int))
 
 
 def get_step() -> int | None:
-    """Which step summaries are of that do not say it."""
+    """Which step summaries are of that do not say it.
+
+    Examples:
+        >>> engine.summary.set_step(5)
+        >>> engine.summary.get_step()
+        5
+        >>> engine.summary.set_step(None)
+    """
     ask = summary_writing.step.get()
     return None if ask is None else ask()
 

@@ -45,6 +45,12 @@ def scalar(
     Raises:
         ShapeError: there are several numbers.
         InvalidArgumentError: in functions and eager code, nothing says which step it is.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     message = session.run(engine.summary.scalar("loss", engine.constant(0.5)))
+        >>> engine.summary.Summary.from_bytes(message).value[0].simple_value
+        0.5
     """
     return _summary("scalar", name, (tensor,), step, collections, family)
 
@@ -57,7 +63,16 @@ def histogram(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """How the numbers of a tensor of any shape are spread; see `scalar`."""
+    """How the numbers of a tensor of any shape are spread; see `scalar`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     message = session.run(
+        ...         engine.summary.histogram("w", engine.constant([0.0, 1.0, 2.0]))
+        ...     )
+        >>> engine.summary.Summary.from_bytes(message).value[0].histo.num
+        3.0
+    """
     return _summary("histogram", name, (values,), step, collections, family)
 
 
@@ -81,6 +96,13 @@ def image(
         max_outputs: how many of the batch.
         collections: see `scalar`.
         family: see `scalar`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     picture = engine.constant(np.zeros((1, 4, 6, 3), "float32"))
+        ...     message = session.run(engine.summary.image("picture", picture))
+        >>> engine.summary.Summary.from_bytes(message).value[0].image.width
+        6
     """
     options = (("max_outputs", int(max_outputs)),)
     return _summary("image", name, (tensor,), step, collections, family, options)
@@ -106,6 +128,13 @@ def audio(
         max_outputs: how many of the batch.
         collections: see `scalar`.
         family: see `scalar`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     sound = engine.constant(np.zeros((1, 100, 1), "float32"))
+        ...     message = session.run(engine.summary.audio("sound", sound, sample_rate=8000))
+        >>> engine.summary.Summary.from_bytes(message).value[0].audio.length_frames
+        100
     """
     options = (("max_outputs", int(max_outputs)),)
     xs = (tensor, convert_to_tensor(sample_rate, "float32"))
@@ -115,7 +144,14 @@ def audio(
 def text(
     name: str, tensor: Any, step: Any = None, *, collections: Sequence[str] | None = None
 ) -> Tensor:
-    """A text, which may be Markdown, or the rows of a table; see `scalar`."""
+    """A text, which may be Markdown, or the rows of a table; see `scalar`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     message = session.run(engine.summary.text("note", engine.constant("begins")))
+        >>> engine.summary.Summary.from_bytes(message).value[0].tag
+        'note'
+    """
     return _summary("text", name, (convert_to_tensor(tensor, string),), step, collections, None)
 
 
@@ -126,6 +162,15 @@ def merge(
 
     Raises:
         InvalidArgumentError: when it runs, if two have one tag.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     parts = [
+        ...         engine.summary.scalar(name, engine.constant(0.5)) for name in ("loss", "error")
+        ...     ]
+        ...     message = session.run(engine.summary.merge(parts))
+        >>> [value.tag for value in engine.summary.Summary.from_bytes(message).value]
+        ['loss', 'error']
     """
     merged = merge_summary(*inputs, name=name or "Merge")
     _list(merged, collections or ())
@@ -138,6 +183,13 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None) -> Tenso
     Args:
         key: of the list.
         scope: only those whose names begin so.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     _ = engine.summary.scalar("loss", engine.constant(0.5))
+        ...     message = session.run(engine.summary.merge_all())
+        >>> [value.tag for value in engine.summary.Summary.from_bytes(message).value]
+        ['loss']
     """
     found = get_default_graph().get_collection(key, scope)
     return merge(found) if found else None

@@ -25,6 +25,18 @@ def basic_train_loop(
         train_step_fn: called as `train_step_fn(session, *args, **kwargs)`.
         args, kwargs: its arguments.
         master: the target.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     step = engine.get_or_create_global_step()
+        ...     more = step.assign_add(1)
+        ...     supervisor = engine.Supervisor(logdir="run")
+        ...
+        ...     def train(session, supervisor):
+        ...         if session.run(more) == 3:
+        ...             supervisor.request_stop()
+        ...
+        ...     engine.basic_train_loop(supervisor, train, args=(supervisor,))
     """
     positional, keywords = tuple(args or ()), dict(kwargs or {})
     should_retry = True

@@ -12,7 +12,13 @@ from ..state import Variable, assign_add, create_global_step, get_global_step
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The step counter of a graph, made if it has none."""
+    """The step counter of a graph, made if it has none.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.get_or_create_global_step() is engine.get_or_create_global_step()
+        True
+    """
     graph = graph or get_default_graph()
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
@@ -29,6 +35,10 @@ def assert_global_step(global_step_tensor: Any) -> None:
     Raises:
         DTypeError: it is of another type.
         ShapeError: it is no scalar.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.assert_global_step(engine.get_or_create_global_step())
     """
     name = getattr(global_step_tensor, "name", global_step_tensor)
     if not global_step_tensor.dtype.is_integer:
@@ -55,6 +65,15 @@ def required_global_step(who: str) -> Variable:
 
 
 def increment_global_step(increment: int = 1, graph: Graph | None = None) -> Tensor | Operation:
-    """An operation that adds to the step counter of a graph, and gives the new value."""
+    """An operation that adds to the step counter of a graph, and gives the new value.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     step = engine.get_or_create_global_step()
+        ...     more = engine.increment_global_step(2)
+        ...     session.run(engine.global_variables_initializer())
+        ...     session.run(more)
+        np.int64(2)
+    """
     counter = get_or_create_global_step(graph)
     return assign_add(counter, np.asarray(increment, np.int64))

@@ -223,6 +223,16 @@ class MonitoredSession(_MonitoredSession):
         session_creator: makes sessions; by default `ChiefSessionCreator()`.
         hooks: are called around each run.
         stop_grace_period_secs: how long threads may take to end.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     step = engine.get_or_create_global_step()
+        ...     more = step.assign_add(1)
+        ...     with engine.MonitoredSession(hooks=[engine.StopAtStepHook(last_step=3)]) as session:
+        ...         while not session.should_stop():
+        ...             value = session.run(more)
+        >>> value
+        np.int64(3)
     """
 
     def __init__(
@@ -245,6 +255,14 @@ class SingularMonitoredSession(_MonitoredSession):
         checkpoint_dir: a folder, whose newest checkpoint is restored.
         stop_grace_period_secs: how long threads may take to end.
         checkpoint_filename_with_path: or the checkpoint.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     more = engine.get_or_create_global_step().assign_add(1)
+        ...     with engine.SingularMonitoredSession() as session:
+        ...         value = session.run(more)
+        >>> value
+        np.int64(1)
     """
 
     def __init__(
@@ -307,6 +325,16 @@ def MonitoredTrainingSession(  # noqa: N802  # the field's name: it makes a sess
         max_wait_secs: how long the chief may take.
         save_checkpoint_steps: or after so many steps.
         summary_dir: where summaries are written, by default `checkpoint_dir`.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     more = engine.get_or_create_global_step().assign_add(1)
+        ...     hooks = [engine.StopAtStepHook(last_step=3)]
+        ...     with engine.MonitoredTrainingSession(checkpoint_dir="run", hooks=hooks) as session:
+        ...         while not session.should_stop():
+        ...             value = session.run(more)
+        >>> engine.latest_checkpoint("run")
+        'run/model.ckpt-3'
     """
     if save_summaries_steps is USE_DEFAULT and save_summaries_secs is USE_DEFAULT:
         save_summaries_steps, save_summaries_secs = _SUMMARY_STEPS, None

@@ -30,7 +30,20 @@ _log = logging.getLogger("laminar")
 
 
 class CheckpointSaverListener:
-    """Is notified of the checkpoints that a `CheckpointSaverHook` saves; derive from it."""
+    """Is notified of the checkpoints that a `CheckpointSaverHook` saves; derive from it.
+
+    Examples:
+        >>> class Shout(engine.CheckpointSaverListener):
+        ...     def after_save(self, session, global_step_value):
+        ...         print("saved at step", global_step_value)
+        >>> with engine.Graph().as_default():
+        ...     more = engine.get_or_create_global_step().assign_add(1)
+        ...     hook = engine.CheckpointSaverHook(".", save_steps=100, listeners=[Shout()])
+        ...     with engine.MonitoredSession(hooks=[hook]) as session:
+        ...         _ = session.run(more)
+        saved at step 0
+        saved at step 1
+    """
 
     def begin(self) -> None:
         """Called once, before the graph is finalized."""
@@ -61,6 +74,9 @@ class CheckpointSaverHook(SessionRunHook):
     Raises:
         InvalidArgumentError: not exactly one of `save_secs` and `save_steps`, or both `saver` and
             `scaffold` are given.
+
+    Examples:
+        >>> hook = engine.CheckpointSaverHook("run", save_steps=100)
     """
 
     def __init__(
@@ -157,6 +173,9 @@ class SummarySaverHook(SessionRunHook):
     Raises:
         InvalidArgumentError: not exactly one of `save_steps` and `save_secs`, or of `scaffold` and
             `summary_op` is given.
+
+    Examples:
+        >>> hook = engine.SummarySaverHook(save_steps=100, output_dir="run", summary_op="summary:0")
     """
 
     def __init__(
@@ -234,6 +253,9 @@ class ProfilerHook(SessionRunHook):
         output_dir: the folder.
         show_dataflow: taken for TensorFlow's sake.
         show_memory: whether the bytes that operations gave are among what is written.
+
+    Examples:
+        >>> hook = engine.ProfilerHook(save_steps=100, output_dir="run")
     """
 
     def __init__(

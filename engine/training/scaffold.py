@@ -41,6 +41,14 @@ class Scaffold:
         saver: saves the variables; by default all global ones.
         copy_from_scaffold: has what is not given.
         local_init_feed_dict: what `local_init_op` is fed.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0)
+        ...     scaffold = engine.Scaffold(init_fn=lambda scaffold, session: print("begins"))
+        ...     with engine.MonitoredSession(engine.ChiefSessionCreator(scaffold)) as session:
+        ...         value = session.run(w)
+        begins
     """
 
     def __init__(

@@ -25,6 +25,14 @@ class ChiefSessionCreator:
         config: of the sessions.
         checkpoint_dir: a folder, whose newest checkpoint is restored.
         checkpoint_filename_with_path: or the checkpoint.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0)
+        ...     with engine.MonitoredSession(engine.ChiefSessionCreator()) as session:
+        ...         value = session.run(w)
+        >>> value
+        np.float32(1.0)
     """
 
     def __init__(
@@ -66,6 +74,9 @@ class WorkerSessionCreator:
         master: the target.
         config: of the sessions.
         max_wait_secs: how long the chief may take.
+
+    Examples:
+        >>> creator = engine.WorkerSessionCreator(master="grpc://host:2222", max_wait_secs=60)
     """
 
     def __init__(

@@ -38,6 +38,14 @@ class SessionManager:
         recovery_wait_secs: from one look to the next.
         local_init_run_options: how `local_init_op` runs.
         local_init_feed_dict: what it is fed.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0)
+        ...     init = engine.global_variables_initializer()
+        ...     with engine.SessionManager().prepare_session("", init_op=init) as session:
+        ...         session.run(w)
+        np.float32(1.0)
     """
 
     def __init__(

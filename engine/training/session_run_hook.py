@@ -23,6 +23,10 @@ class SessionRunArgs(NamedTuple):
         fetches: a tensor, an operation, a name or a structure of them.
         feed_dict: values for tensors.
         options: how it runs.
+
+    Examples:
+        >>> engine.SessionRunArgs("loss:0").fetches
+        'loss:0'
     """
 
     fetches: Any = None
@@ -37,6 +41,10 @@ class SessionRunValues(NamedTuple):
         results: in the structure that the hook has asked for; None if it has asked for nothing.
         options: how it ran.
         run_metadata: what it recorded.
+
+    Examples:
+        >>> engine.SessionRunValues(results=0.5, options=None, run_metadata=None).results
+        0.5
     """
 
     results: Any
@@ -51,6 +59,17 @@ class SessionRunContext:
         original_args: what the caller asks for.
         session: what runs it.
         stop_requested: whether a hook has asked for training to end.
+
+    Examples:
+        >>> class Once(engine.SessionRunHook):
+        ...     def after_run(self, run_context, run_values):
+        ...         run_context.request_stop()
+        >>> with engine.Graph().as_default():
+        ...     x = engine.constant(0.5)
+        ...     with engine.MonitoredSession(hooks=[Once()]) as session:
+        ...         _ = session.run(x)
+        ...         session.should_stop()
+        True
     """
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
@@ -64,7 +83,22 @@ class SessionRunContext:
 
 
 class SessionRunHook:
-    """Derive from it, and define what is wanted; by default nothing happens."""
+    """Derive from it, and define what is wanted; by default nothing happens.
+
+    Examples:
+        >>> class Shout(engine.SessionRunHook):
+        ...     def after_run(self, run_context, run_values):
+        ...         print(run_values.results)
+        ...
+        ...     def before_run(self, run_context):
+        ...         return engine.SessionRunArgs(loss)
+        >>> with engine.Graph().as_default():
+        ...     loss = engine.constant(0.5)
+        ...     double = 2 * loss
+        ...     with engine.MonitoredSession(hooks=[Shout()]) as session:
+        ...         _ = session.run(double)
+        0.5
+    """
 
     def begin(self) -> None:
         """Called once, before the graph is finalized: operations may be added."""

@@ -33,6 +33,15 @@ class StopAtStepHook(SessionRunHook):
 
     Raises:
         InvalidArgumentError: both are given, or neither.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     more = engine.get_or_create_global_step().assign_add(1)
+        ...     with engine.MonitoredSession(hooks=[engine.StopAtStepHook(num_steps=2)]) as session:
+        ...         while not session.should_stop():
+        ...             value = session.run(more)
+        >>> value
+        np.int64(2)
     """
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
@@ -72,6 +81,9 @@ class StepCounterHook(SessionRunHook):
         every_n_secs: or after so many seconds.
         output_dir: where the summary "global_step/sec" is written.
         summary_writer: or what writes it.
+
+    Examples:
+        >>> hook = engine.StepCounterHook(every_n_steps=100, output_dir="run")
     """
 
     def __init__(
@@ -123,6 +135,9 @@ class GlobalStepWaiterHook(SessionRunHook):
 
     Args:
         wait_until_step: the value.
+
+    Examples:
+        >>> hook = engine.GlobalStepWaiterHook(wait_until_step=100)
     """
 
     def __init__(self, wait_until_step: int) -> None:

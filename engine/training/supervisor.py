@@ -65,6 +65,15 @@ class Supervisor:
         session_manager: makes the sessions.
         summary_writer: writes; None for no writer.
         init_fn: is called with the session after `init_op`.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     w = engine.Variable(1.0)
+        ...     supervisor = engine.Supervisor(logdir="run")
+        ...     with supervisor.managed_session() as session:
+        ...         value = session.run(w)
+        >>> value
+        np.float32(1.0)
     """
 
     USE_DEFAULT = USE_DEFAULT

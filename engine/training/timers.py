@@ -16,6 +16,14 @@ class SecondOrStepTimer:
 
     Raises:
         InvalidArgumentError: both are given, or neither.
+
+    Examples:
+        >>> timer = engine.SecondOrStepTimer(every_steps=10)
+        >>> timer.should_trigger_for_step(0)
+        True
+        >>> _ = timer.update_last_triggered_step(0)
+        >>> timer.should_trigger_for_step(5), timer.should_trigger_for_step(10)
+        (False, True)
     """
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
@@ -65,7 +73,12 @@ class SecondOrStepTimer:
 
 
 class NeverTriggerTimer(SecondOrStepTimer):
-    """Nothing is ever due."""
+    """Nothing is ever due.
+
+    Examples:
+        >>> engine.NeverTriggerTimer().should_trigger_for_step(100)
+        False
+    """
 
     def __init__(self) -> None:
         super().__init__(every_steps=1)

@@ -23,7 +23,12 @@ _log = logging.getLogger("laminar")
 
 
 class NanLossDuringTrainingError(LaminarError, RuntimeError):
-    """A loss has become NaN."""
+    """A loss has become NaN.
+
+    Examples:
+        >>> issubclass(engine.NanLossDuringTrainingError, RuntimeError)
+        True
+    """
 
     def __init__(self, message: str = "the loss is NaN", **options: Any) -> None:
         super().__init__(message, **options)
@@ -42,6 +47,9 @@ class LoggingTensorHook(SessionRunHook):
     Raises:
         InvalidArgumentError: not exactly one of `every_n_iter` and `every_n_secs` is given, though
             nothing is logged at the end; or every_n_iter is not positive.
+
+    Examples:
+        >>> hook = engine.LoggingTensorHook({"loss": "loss:0"}, every_n_iter=100)
     """
 
     def __init__(
@@ -106,6 +114,15 @@ class NanTensorHook(SessionRunHook):
     Args:
         loss_tensor: the loss, or its name.
         fail_on_nan_loss: whether NaN is an error; otherwise training ends.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     loss = engine.constant(float("nan"))
+        ...     hook = engine.NanTensorHook(loss, fail_on_nan_loss=False)
+        ...     with engine.MonitoredSession(hooks=[hook]) as session:
+        ...         _ = session.run(loss)
+        ...         session.should_stop()
+        True
     """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
@@ -136,6 +153,15 @@ class FinalOpsHook(SessionRunHook):
 
     Attributes:
         final_ops_values: what they gave, None before the end.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     x = engine.constant(7.0)
+        ...     hook = engine.FinalOpsHook(x + 1)
+        ...     with engine.MonitoredSession(hooks=[hook]) as session:
+        ...         value = session.run(x)
+        >>> hook.final_ops_values
+        np.float32(8.0)
     """
 
     def __init__(
@@ -155,6 +181,17 @@ class FeedFnHook(SessionRunHook):
 
     Args:
         feed_fn: gives a dict of tensors and values.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     x = engine.placeholder("float32", [])
+        ...     y = 2 * x
+        ...     with engine.MonitoredSession(
+        ...         hooks=[engine.FeedFnHook(lambda: {x: 3.0})]
+        ...     ) as session:
+        ...         value = session.run(y)
+        >>> value
+        np.float32(6.0)
     """
 
     def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:

@@ -279,8 +279,19 @@ def architecture(
             features, (batch, about height / 32, about width / 32, channels)
 
     Source: {source}
+
+{example(called)}
     """
     return make
+
+
+def example(called: str) -> str:
+    """The last section of the docstring of a network."""
+    return f"""    Examples:
+        >>> options = {{"input_shape": (96, 96, 3), "classes": 10}}
+        >>> model = laminar.applications.{called}(weights=None, **options)
+        >>> model.output_shape
+        (None, 10)"""
 
 
 def keras_folder() -> Path:

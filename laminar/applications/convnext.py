@@ -8,7 +8,7 @@ from laminar import layers
 from laminar.models import Model, Sequential
 
 from ..typing import DataFormat
-from .common import Options, Published
+from .common import Options, Published, example
 from .imagenet_utils import decode_predictions as decode_predictions
 from .layer_scale import LayerScale
 
@@ -172,6 +172,8 @@ def _sized(called: str, size: str) -> _Architecture:
             features, (batch, height / 32, width / 32, channels)
 
     Source: Liu et al., "A ConvNet for the 2020s", 2022, arXiv:2201.03545.
+
+{example(called)}
     """
     return make
 

@@ -9,7 +9,7 @@ from laminar import layers
 from laminar.models import Model
 
 from ..typing import DataFormat
-from .common import Options, Published
+from .common import Options, Published, example
 from .efficientnet import CLASSIFIER, KERNELS, activated, weighed
 from .imagenet_utils import decode_predictions as decode_predictions
 
@@ -283,6 +283,8 @@ def _of_kind(kind: str) -> _Architecture:
 
     Source: Tan and Le, "EfficientNetV2: smaller models and faster training", 2021,
         arXiv:2104.00298.
+
+{example(called)}
     """
     return make
 

@@ -51,6 +51,12 @@ def MobileNet(  # noqa: N802  # Keras's name
             features, (batch, height / 32, width / 32, channels)
 
     Source: Howard et al., "MobileNets", 2017, arXiv:1704.04861.
+
+    Examples:
+        >>> options = {"input_shape": (96, 96, 3), "classes": 10}
+        >>> model = laminar.applications.MobileNet(weights=None, **options)
+        >>> model.output_shape
+        (None, 10)
     """
     size = _size(input_shape)
     stem = f"mobilenet_{_WIDTHS.get(alpha, '2_5')}_{size}_tf"

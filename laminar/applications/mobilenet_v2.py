@@ -48,6 +48,12 @@ def MobileNetV2(  # noqa: N802  # Keras's name
             features, (batch, height / 32, width / 32, channels)
 
     Source: Sandler et al., "MobileNetV2", 2018, arXiv:1801.04381.
+
+    Examples:
+        >>> options = {"input_shape": (96, 96, 3), "classes": 10}
+        >>> model = laminar.applications.MobileNetV2(weights=None, **options)
+        >>> model.output_shape
+        (None, 10)
     """
     size = _size(input_shape, input_tensor)
     options = Options(

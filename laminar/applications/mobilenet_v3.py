@@ -89,7 +89,14 @@ def MobileNetV3Small(  # noqa: N802  # Keras's name
     include_preprocessing: bool = True,
     name: str = "MobileNetV3Small",
 ) -> Model:
-    """MobileNetV3, the small one; see `MobileNetV3Large`."""
+    """MobileNetV3, the small one; see `MobileNetV3Large`.
+
+    Examples:
+        >>> options = {"input_shape": (96, 96, 3), "classes": 10}
+        >>> model = laminar.applications.MobileNetV3Small(weights=None, **options)
+        >>> model.output_shape
+        (None, 10)
+    """
     options = Options(
         name,
         include_top,
@@ -135,6 +142,12 @@ def MobileNetV3Large(  # noqa: N802  # Keras's name
             features, (batch, height / 32, width / 32, channels)
 
     Source: Howard et al., "Searching for MobileNetV3", 2019, arXiv:1905.02244.
+
+    Examples:
+        >>> options = {"input_shape": (96, 96, 3), "classes": 10}
+        >>> model = laminar.applications.MobileNetV3Large(weights=None, **options)
+        >>> model.output_shape
+        (None, 10)
     """
     options = Options(
         name,

@@ -215,7 +215,14 @@ def NASNetMobile(  # noqa: N802  # Keras's name
     classifier_activation: Any = "softmax",
     name: str = "nasnet_mobile",
 ) -> Model:
-    """NASNet-A of 4 cells to a stage and 1056 channels; see `NASNetLarge`."""
+    """NASNet-A of 4 cells to a stage and 1056 channels; see `NASNetLarge`.
+
+    Examples:
+        >>> options = {"input_shape": (96, 96, 3), "classes": 10}
+        >>> model = laminar.applications.NASNetMobile(weights=None, **options)
+        >>> model.output_shape
+        (None, 10)
+    """
     if input_shape is None and not include_top:
         input_shape = (_MOBILE.size, _MOBILE.size, 3)
     options = Options(
@@ -254,6 +261,12 @@ def NASNetLarge(  # noqa: N802  # Keras's name
 
     Source: Zoph et al., "Learning transferable architectures for scalable image recognition",
         2017, arXiv:1707.07012.
+
+    Examples:
+        >>> options = {"input_shape": (96, 96, 3), "classes": 10}
+        >>> model = laminar.applications.NASNetLarge(weights=None, **options)
+        >>> model.output_shape
+        (None, 10)
     """
     options = Options(
         name,

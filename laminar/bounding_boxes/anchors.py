@@ -52,6 +52,11 @@ def encode_box_to_deltas(
         InvalidArgumentError: another encoding, other than four numbers, or no size.
 
     Source: Ren et al., "Faster R-CNN", 2015, arXiv:1506.01497, equation 2.
+
+    Examples:
+        >>> anchors = np.array([[0.0, 0.0, 10.0, 10.0]])
+        >>> laminar.bounding_boxes.encode_box_to_deltas(anchors, anchors, "xyxy", "xyxy")
+        Tensor([[0., 0., 0., 0.]], shape=(1, 4), dtype=float32)
     """
     divisor = _checked("encode_box_to_deltas", encoding_format, variance)
     size = size_of("encode_box_to_deltas", image_shape, anchor_format, box_format)
@@ -85,6 +90,12 @@ def decode_deltas_to_boxes(
 
     Raises:
         InvalidArgumentError: another encoding, other than four numbers, or no size.
+
+    Examples:
+        >>> anchors = np.array([[0.0, 0.0, 10.0, 10.0]])
+        >>> deltas = np.zeros((1, 1, 4))
+        >>> laminar.bounding_boxes.decode_deltas_to_boxes(anchors, deltas, "xyxy", "xyxy")
+        Tensor([[[ 0.,  0., 10., 10.]]], shape=(1, 1, 4), dtype=float32)
     """
     factor = _checked("decode_deltas_to_boxes", encoded_format, variance)
     size = size_of("decode_deltas_to_boxes", image_shape, anchor_format, box_format)

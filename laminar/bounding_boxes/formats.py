@@ -74,6 +74,12 @@ def convert_format(
     Raises:
         InvalidArgumentError: there is no such format, or the size is needed.
         ShapeError: there are not four numbers for each box.
+
+    Examples:
+        >>> laminar.bounding_boxes.convert_format(
+        ...     np.array([[10.0, 20.0, 30.0, 60.0]]), "xyxy", "xywh"
+        ... )
+        Tensor([[10., 20., 20., 40.]], shape=(1, 4), dtype=float32)
     """
     if isinstance(boxes, dict):
         made = convert_format(boxes["boxes"], source, target, height, width, dtype)

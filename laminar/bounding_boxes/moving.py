@@ -28,6 +28,11 @@ def clip_to_image_size(
     Raises:
         InvalidArgumentError: the size is needed.
         UnimplementedError: another format.
+
+    Examples:
+        >>> boxes = {"boxes": np.array([[-5.0, 0.0, 20.0, 99.0]]), "labels": np.array([1])}
+        >>> laminar.bounding_boxes.clip_to_image_size(boxes, height=50, width=50)["boxes"]
+        Tensor([[ 0.,  0., 20., 50.]], shape=(1, 4), dtype=float64)
     """
     only("clip_to_image_size", bounding_box_format, "xyxy", "rel_xyxy")
     boxes = ops.convert_to_tensor(bounding_boxes["boxes"])
@@ -74,6 +79,11 @@ def crop(
 
     Raises:
         UnimplementedError: another format.
+
+    Examples:
+        >>> boxes = np.array([[[10.0, 20.0, 30.0, 40.0]]])
+        >>> laminar.bounding_boxes.crop(boxes, top=5, left=5, height=30, width=20)
+        Tensor([[[ 5., 15., 20., 30.]]], shape=(1, 1, 4), dtype=float64)
     """
     only("crop", bounding_box_format, "xyxy")
     return _clipped(_moved(boxes, -left, -top), height, width)
@@ -97,6 +107,10 @@ def pad(
 
     Raises:
         UnimplementedError: another format.
+
+    Examples:
+        >>> laminar.bounding_boxes.pad(np.array([[[10.0, 20.0, 30.0, 40.0]]]), top=5, left=1)
+        Tensor([[[11., 25., 31., 45.]]], shape=(1, 1, 4), dtype=float64)
     """
     only("pad", bounding_box_format, "xyxy")
     return _moved(boxes, left, top)
@@ -133,6 +147,14 @@ def affine_transform(
 
     Raises:
         UnimplementedError: another format.
+
+    Examples:
+        >>> boxes = np.array([[[10.0, 20.0, 30.0, 40.0]]])
+        >>> zero, one = [0.0], [1.0]
+        >>> laminar.bounding_boxes.affine_transform(
+        ...     boxes, zero, [0.1], zero, one, zero, zero, 100, 100
+        ... )
+        Tensor([[[19.9, 20. , 39.9, 40. ]]], shape=(1, 1, 4), dtype=float32)
     """
     only("affine_transform", bounding_box_format, "xyxy")
     turn = -ops.convert_to_tensor(angle) * (math.pi / 180)
@@ -144,6 +166,9 @@ def affine_transform(
     b = a * ops.tan(along) + ops.sin(turn)
     c = -ops.sin(turn - up) / ops.cos(up)
     d = ops.cos(turn) - c * ops.tan(along)
+    scale, translate_x, translate_y = (
+        ops.convert_to_tensor(v, a.dtype) for v in (scale, translate_x, translate_y)
+    )
     xx, xy, yx, yy = d * scale, -b * scale, -c * scale, a * scale
     x1, y1 = x0 - translate_x * (width - 1), y0 - translate_y * (height - 1)
     dx, dy = x0 - xx * x1 - xy * y1, y0 - yx * x1 - yy * y1

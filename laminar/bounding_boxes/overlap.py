@@ -37,6 +37,11 @@ def compute_iou(
     Raises:
         ShapeError: the boxes have other axes.
         InvalidArgumentError: the size of the image is needed.
+
+    Examples:
+        >>> a, b = np.array([[0.0, 0.0, 2.0, 2.0]]), np.array([[1.0, 0.0, 3.0, 2.0]])
+        >>> laminar.bounding_boxes.compute_iou(a, b, "xyxy")
+        Tensor([[0.3333]], shape=(1, 1), dtype=float32)
     """
     for boxes in (boxes1, boxes2):
         rank = len(ops.shape(boxes))
@@ -85,6 +90,11 @@ def compute_ciou(
 
     Source: Zheng et al., "Distance-IoU loss: faster and better learning for bounding box
         regression", 2020, arXiv:1911.08287, equations 8 to 11.
+
+    Examples:
+        >>> a, b = np.array([[0.0, 0.0, 2.0, 2.0]]), np.array([[0.0, 0.0, 2.0, 2.0]])
+        >>> laminar.bounding_boxes.compute_ciou(a, b, "xyxy")
+        Tensor([1.], shape=(1,), dtype=float32)
     """
     if format_of(bounding_box_format).is_relative:
         raise InvalidArgumentError(

@@ -28,6 +28,12 @@ class BackupAndRestore(Callback):
 
     Raises:
         InvalidArgumentError: no folder, or another `save_freq`.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> backup = laminar.callbacks.BackupAndRestore("backup")  # a run that was cut off goes on
+        >>> history = model.fit(np.ones((8, 1)), np.ones((8, 1)), callbacks=[backup], verbose=0)
     """
 
     def __init__(

@@ -20,6 +20,18 @@ class Callback:
             the place of the logs, as one does that needs few of them.
         is_for_first: whether, of several processes that train together, the first alone has it: it
             shows progress, or writes files.
+
+    Examples:
+        >>> class Ends(laminar.callbacks.Callback):
+        ...     def on_epoch_end(self, epoch, logs=None):
+        ...         print(epoch, sorted(logs))
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> history = model.fit(
+        ...     np.ones((8, 1)), np.ones((8, 1)), epochs=2, callbacks=[Ends()], verbose=0
+        ... )
+        0 ['loss']
+        1 ['loss']
     """
 
     reads_logs_later: ClassVar[bool] = False

@@ -34,6 +34,12 @@ class CallbackList:
 
     Raises:
         InvalidArgumentError: something that is not a callback.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> shout = laminar.callbacks.LambdaCallback(on_train_begin=lambda logs: print("begins"))
+        >>> laminar.callbacks.CallbackList([shout], model=model).on_train_begin()
+        begins
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from .callback import Callback, Logs
 
 
 class CSVLogger(Callback):
-    """Writes a row for each epoch: its number from 0, then the values by name.
+    r"""Writes a row for each epoch: its number from 0, then the values by name.
 
     A value that is missing in an epoch is "NA"; an array is written as "[1.0, 2.0]".
 
@@ -30,6 +30,15 @@ class CSVLogger(Callback):
 
     Raises:
         InvalidArgumentError: `separator` is not one character.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> log = laminar.callbacks.CSVLogger("log.csv")
+        >>> history = model.fit(np.ones((8, 1)), np.ones((8, 1)), callbacks=[log], verbose=0)
+        >>> import pathlib
+        >>> pathlib.Path("log.csv").read_text().splitlines()[0]
+        'epoch,loss,val_loss'
     """
 
     is_for_first = True

@@ -58,6 +58,11 @@ class Dashboard(Callback):
         InvalidArgumentError: another ending of the file, no path outside a notebook, `every` below
             1, or test data of other form.
         UnimplementedError: matplotlib is not installed.
+
+    Examples:
+        >>> board = laminar.callbacks.Dashboard("run.html", every=50)  # fit(callbacks=[board])
+        >>> isinstance(board, laminar.callbacks.Callback)
+        True
     """
 
     def __init__(

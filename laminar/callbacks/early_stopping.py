@@ -35,6 +35,16 @@ class EarlyStopping(MonitorCallback):
         wait: epochs since the last improvement.
 
     Source: Prechelt, "Early stopping - but when?", 1998, doi:10.1007/3-540-49430-8_3.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile(laminar.optimizers.SGD(0.0), "mse")  # which learns nothing
+        >>> stop = laminar.callbacks.EarlyStopping("loss", patience=2)
+        >>> history = model.fit(
+        ...     np.ones((8, 1)), np.ones((8, 1)), epochs=9, callbacks=[stop], verbose=0
+        ... )
+        >>> len(history.epoch)
+        3
     """
 
     def __init__(

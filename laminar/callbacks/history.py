@@ -24,6 +24,13 @@ class History(Callback):
         history: by name, the value at the end of each epoch.
         waiting_on_data: for each epoch, the share of the time of its steps, from 0 to 1, in which
             they waited for batches. Of arrays, which are in memory, there is no waiting.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> history = model.fit(np.ones((8, 1)), np.ones((8, 1)), epochs=2, verbose=0)
+        >>> history.epoch, sorted(history.history)
+        ([0, 1], ['loss'])
     """
 
     def __init__(self) -> None:

@@ -27,6 +27,18 @@ class LambdaCallback(Callback):
 
     Raises:
         InvalidArgumentError: an unknown name, or something that is not a function.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> shout = laminar.callbacks.LambdaCallback(
+        ...     on_epoch_begin=lambda epoch, logs: print(epoch)
+        ... )
+        >>> history = model.fit(
+        ...     np.ones((8, 1)), np.ones((8, 1)), epochs=2, callbacks=[shout], verbose=0
+        ... )
+        0
+        1
     """
 
     def __init__(

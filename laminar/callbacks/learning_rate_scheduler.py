@@ -27,6 +27,16 @@ class LearningRateScheduler(Callback):
     Raises:
         InvalidArgumentError: `schedule` is not a function, or gives something that is not a number.
         FailedPreconditionError: the optimizer follows a schedule of its own.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile(laminar.optimizers.SGD(0.1), "mse")
+        >>> halve = laminar.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2)
+        >>> history = model.fit(
+        ...     np.ones((8, 1)), np.ones((8, 1)), epochs=2, callbacks=[halve], verbose=0
+        ... )
+        >>> [round(float(rate), 4) for rate in history.history["learning_rate"]]
+        [0.05, 0.025]
     """
 
     def __init__(self, schedule: Callable[..., Any], verbose: int = 0) -> None:

@@ -45,6 +45,16 @@ class ModelCheckpoint(MonitorCallback):
     Raises:
         InvalidArgumentError: another kind of file, or an argument out of range.
         NotFoundError: `filepath` names a value that is not logged.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> keep = laminar.callbacks.ModelCheckpoint(
+        ...     "best.keras", monitor="loss", save_best_only=True
+        ... )
+        >>> history = model.fit(np.ones((8, 1)), np.ones((8, 1)), callbacks=[keep], verbose=0)
+        >>> laminar.saving.load_model("best.keras").output_shape
+        (None, 1)
     """
 
     reads_logs_later = True

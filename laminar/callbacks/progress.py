@@ -15,6 +15,12 @@ class ProgbarLogger(Callback):
 
     With verbose=2, and where the output is neither a terminal nor a notebook, there is the line
     alone; with verbose=0 nothing. The validation inside an epoch is part of its bar and line.
+
+    Examples:
+        >>> isinstance(
+        ...     laminar.callbacks.ProgbarLogger(), laminar.callbacks.Callback
+        ... )  # `fit` makes one
+        True
     """
 
     reads_logs_later = True

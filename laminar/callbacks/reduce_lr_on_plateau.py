@@ -41,6 +41,16 @@ class ReduceLROnPlateau(MonitorCallback):
     Raises:
         InvalidArgumentError: an argument is unknown or out of range.
         FailedPreconditionError: the optimizer follows a schedule of its own.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile(laminar.optimizers.SGD(0.1), lambda y, z: 0.0 * ops.mean(z))  # always 0
+        >>> reduce = laminar.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1)
+        >>> history = model.fit(
+        ...     np.ones((8, 1)), np.ones((8, 1)), epochs=3, callbacks=[reduce], verbose=0
+        ... )
+        >>> float(model.optimizer.learning_rate)
+        0.025
     """
 
     def __init__(

@@ -31,6 +31,10 @@ class RemoteMonitor(Callback):
 
     Raises:
         InvalidArgumentError: the address is none of http or https.
+
+    Examples:
+        >>> laminar.callbacks.RemoteMonitor(root="http://localhost:9000").path
+        '/publish/epoch/end/'
     """
 
     is_for_first = True

@@ -23,6 +23,12 @@ class SwapEMAWeights(Callback):
 
     Raises:
         FailedPreconditionError: the optimizer keeps no averages.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile(laminar.optimizers.SGD(0.1, use_ema=True), "mse")
+        >>> swap = laminar.callbacks.SwapEMAWeights()
+        >>> history = model.fit(np.ones((8, 1)), np.ones((8, 1)), callbacks=[swap], verbose=0)
     """
 
     def __init__(self, swap_on_epoch: bool = False) -> None:

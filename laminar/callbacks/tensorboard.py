@@ -47,6 +47,15 @@ class TensorBoard(Callback):
 
     Raises:
         InvalidArgumentError: an argument of another kind.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> board = laminar.callbacks.TensorBoard("logs")
+        >>> history = model.fit(np.ones((8, 1)), np.ones((8, 1)), callbacks=[board], verbose=0)
+        >>> import os
+        >>> os.listdir("logs")
+        ['train']
     """
 
     reads_logs_later = True

@@ -18,6 +18,17 @@ class TerminateOnNaN(Callback):
 
     Raises:
         FailedPreconditionError: with `raise_error`, the loss is NaN or infinite.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", lambda y, z: ops.mean(z) * float("nan"))
+        >>> stop = laminar.callbacks.TerminateOnNaN()
+        >>> history = model.fit(
+        ...     np.ones((8, 1)), np.ones((8, 1)), epochs=5, callbacks=[stop], verbose=0
+        ... )
+        Batch 0: Invalid loss, terminating training
+        >>> len(history.epoch)
+        1
     """
 
     def __init__(self, raise_error: bool = False) -> None:

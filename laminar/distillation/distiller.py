@@ -35,6 +35,17 @@ class Distiller(Model):
 
     Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015,
         arXiv:1503.02531, section 2.
+
+    Examples:
+        >>> teacher = laminar.Sequential(
+        ...     [layers.Input((4,)), layers.Dense(8, "relu"), layers.Dense(3)]
+        ... )
+        >>> student = laminar.Sequential([layers.Input((4,)), layers.Dense(3)])
+        >>> distiller = laminar.distillation.Distiller(
+        ...     teacher, student, laminar.distillation.LogitsDistillation(), student_loss_weight=0.0
+        ... )
+        >>> distiller.compile("sgd", "mse")
+        >>> history = distiller.fit(np.ones((8, 4)), np.ones((8, 3)), verbose=0)
     """
 
     def __init__(

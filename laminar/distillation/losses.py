@@ -19,6 +19,12 @@ class DistillationLoss(Recorded):
 
     `teacher_layer_name` and `student_layer_name`, where a class has them, name layers whose outputs
     are compared instead of those of the models.
+
+    Examples:
+        >>> issubclass(
+        ...     laminar.distillation.LogitsDistillation, laminar.distillation.DistillationLoss
+        ... )
+        True
     """
 
     teacher_layer_name: str | None = None
@@ -106,6 +112,11 @@ class FeatureDistillation(_OfEachOutput):
 
     Raises:
         InvalidArgumentError: every loss is None.
+
+    Examples:
+        >>> loss = laminar.distillation.FeatureDistillation("mse", "hidden", "hidden")
+        >>> loss.compute_loss(ops.ones((2, 3)), ops.zeros((2, 3)))
+        Tensor(1., shape=(), dtype=float32)
     """
 
     def __init__(
@@ -159,6 +170,11 @@ class LogitsDistillation(_OfEachOutput):
 
     Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015,
         arXiv:1503.02531, section 2.
+
+    Examples:
+        >>> loss = laminar.distillation.LogitsDistillation(temperature=2.0, loss="mse")
+        >>> loss.compute_loss(ops.array([[2.0, 0.0]]), ops.array([[0.0, 0.0]]))
+        Tensor(0.5, shape=(), dtype=float32)
     """
 
     def __init__(self, temperature: float = 3.0, loss: Any = "kl_divergence") -> None:

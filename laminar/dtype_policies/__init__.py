@@ -12,8 +12,7 @@ from laminar.engine.graph import as_dtype
 from ..serialization import deserialize_keras_object, list_builtins, serialize_keras_object
 from ..typing import DTypeLike
 from .policy import DTypePolicy as DTypePolicy
-from .policy import Global as Global
-from .policy import global_policy
+from .policy import Global, global_policy
 from .quantized import AWQDTypePolicy as AWQDTypePolicy
 from .quantized import GPTQDTypePolicy as GPTQDTypePolicy
 from .quantized import Int4DTypePolicy as Int4DTypePolicy
@@ -32,6 +31,12 @@ class DTypePolicyMap(MutableMapping[str, Any]):
     Raises:
         InvalidArgumentError: the default policy is a map.
         DTypeError: `policy_map` is no dict.
+
+    Examples:
+        >>> policies = laminar.dtype_policies.DTypePolicyMap()
+        >>> policies["decoder/.*"] = laminar.DTypePolicy("float16")
+        >>> policies["decoder/dense"].name, policies["encoder/dense"].name
+        ('float16', 'float32')
     """
 
     def __init__(
@@ -138,13 +143,25 @@ PolicyLike: TypeAlias = Policy | DTypeLike | Mapping[str, Any]
 
 
 def dtype_policy() -> Policy:
-    """The policy of layers that name none: as set, else the default floating type."""
+    """The policy of layers that name none: as set, else the default floating type.
+
+    Examples:
+        >>> laminar.config.dtype_policy().name
+        'float32'
+    """
     found: Policy = global_policy()
     return found
 
 
 def set_dtype_policy(policy: PolicyLike) -> None:
-    """Set the policy of layers that name none: a policy, its name, or its config."""
+    """Set the policy of layers that name none: a policy, its name, or its config.
+
+    Examples:
+        >>> laminar.config.set_dtype_policy("mixed_bfloat16")
+        >>> layers.Dense(2).compute_dtype
+        'bfloat16'
+        >>> laminar.config.set_dtype_policy("float32")
+    """
     Global.policy = get(policy)
 
 
@@ -164,7 +181,12 @@ list_builtins("keras.dtype_policies", _CLASSES)
 
 
 def serialize(dtype_policy: Policy) -> dict[str, Any]:
-    """A policy as plain data."""
+    """A policy as plain data.
+
+    Examples:
+        >>> laminar.dtype_policies.serialize(laminar.DTypePolicy("float16"))["config"]
+        {'name': 'float16'}
+    """
     data: dict[str, Any] = serialize_keras_object(dtype_policy)
     return data
 
@@ -175,6 +197,11 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
     Raises:
         NotFoundError: there is no class of that name.
         InvalidArgumentError: the class is not that of a policy.
+
+    Examples:
+        >>> config = laminar.dtype_policies.serialize(laminar.DTypePolicy("mixed_bfloat16"))
+        >>> laminar.dtype_policies.deserialize(config).compute_dtype
+        'bfloat16'
     """
     found = deserialize_keras_object(config, custom_objects, module_objects=_CLASSES)
     if not isinstance(found, Policy):
@@ -187,6 +214,10 @@ def get(identifier: PolicyLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: it names no policy.
+
+    Examples:
+        >>> laminar.dtype_policies.get("mixed_float16").variable_dtype
+        'float32'
     """
     if identifier is None:
         return dtype_policy()

@@ -26,6 +26,13 @@ class DTypePolicy:
         InvalidArgumentError: it names no policy.
 
     Source: Micikevicius et al., "Mixed precision training", 2018, arXiv:1710.03740, section 3.1.
+
+    Examples:
+        >>> policy = laminar.DTypePolicy("mixed_bfloat16")
+        >>> policy.compute_dtype, policy.variable_dtype
+        ('bfloat16', 'float32')
+        >>> layers.Dense(2, dtype=policy)(np.ones((1, 3))).dtype
+        'bfloat16'
     """
 
     _keras_module = "keras"  # how files name the module

@@ -25,6 +25,10 @@ class QuantizedDTypePolicy(DTypePolicy):
     Raises:
         InvalidArgumentError: another mode, or `source_name` names no policy, or one that computes
             in float16 with the mode "int8", whose sums it does not hold.
+
+    Examples:
+        >>> laminar.dtype_policies.QuantizedDTypePolicy("int8", "float32").name
+        'int8_from_float32'
     """
 
     _keras_module = "keras.dtype_policies"
@@ -76,6 +80,12 @@ class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
 
     Raises:
         DTypeError: the length is no whole number.
+
+    Examples:
+        >>> laminar.dtype_policies.QuantizedFloat8DTypePolicy(
+        ...     "float8", "float32"
+        ... ).amax_history_length
+        1024
     """
 
     default_amax_history_length = 1024
@@ -132,6 +142,10 @@ class Int4DTypePolicy(_Parts):
 
     Attributes:
         block_size: so many inputs have a scale of their own.
+
+    Examples:
+        >>> laminar.dtype_policies.Int4DTypePolicy("int4/64", "bfloat16").compute_dtype
+        'bfloat16'
     """
 
     _mode = "int4"
@@ -145,6 +159,10 @@ class GPTQDTypePolicy(_Parts):
     Attributes:
         weight_bits: 2, 3, 4 or 8.
         group_size: so many inputs have a scale of their own; -1 for all.
+
+    Examples:
+        >>> laminar.dtype_policies.GPTQDTypePolicy("gptq/4/128", "float32").compute_dtype
+        'float32'
     """
 
     _mode = "gptq"
@@ -159,6 +177,10 @@ class AWQDTypePolicy(_Parts):
     Attributes:
         weight_bits: 4.
         group_size: so many inputs have a scale of their own; -1 for all.
+
+    Examples:
+        >>> laminar.dtype_policies.AWQDTypePolicy("awq/4/128", "float32").compute_dtype
+        'float32'
     """
 
     _mode = "awq"

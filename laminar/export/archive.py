@@ -46,11 +46,15 @@ class _Endpoint(NamedTuple):
 class ExportArchive:
     """Collects functions to be written to a file, from which they run without their Python code.
 
-    >>> archive = ExportArchive()
-    >>> archive.track(model)
-    >>> archive.add_endpoint("serve", lambda x: model(x, training=False), [TensorSpec([None, 4])])
-    >>> archive.write_out("classifier.laminar")
-    >>> laminar.export.load("classifier.laminar").serve(x)
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((4,)), layers.Dense(2, activation="softmax")])
+        >>> archive = laminar.export.ExportArchive()
+        >>> archive.track(model)
+        >>> spec = engine.TensorSpec([None, 4])
+        >>> _ = archive.add_endpoint("serve", lambda x: model(x, training=False), [spec])
+        >>> archive.write_out("classifier.laminar", verbose=False)
+        >>> laminar.export.load("classifier.laminar").serve(np.ones((3, 4), "float32")).shape
+        (3, 2)
     """
 
     def __init__(self) -> None:

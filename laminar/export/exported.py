@@ -62,6 +62,14 @@ class Exported:
 
     Attributes:
         endpoints: the functions by name.
+
+    Examples:
+        >>> archive = laminar.export.ExportArchive()
+        >>> spec = engine.TensorSpec((None,), "float32")
+        >>> endpoint = archive.add_endpoint("serve", lambda x: x * 2, input_signature=[spec])
+        >>> archive.write_out("double.laminar", verbose=False)
+        >>> list(laminar.export.load("double.laminar").endpoints)
+        ['serve']
     """
 
     def __init__(
@@ -374,6 +382,14 @@ def load(
         InvalidArgumentError: `jit_compile` is something else.
         MissingFileError: there is no such file.
         DataLossError: it is damaged, hostile, or not an exported file.
+
+    Examples:
+        >>> archive = laminar.export.ExportArchive()
+        >>> spec = engine.TensorSpec((None,), "float32")
+        >>> endpoint = archive.add_endpoint("serve", lambda x: x * 2, input_signature=[spec])
+        >>> archive.write_out("double.laminar", verbose=False)
+        >>> laminar.export.load("double.laminar").serve(np.array([1.0, 2.0], "float32"))
+        Tensor([2., 4.], shape=(2,), dtype=float32)
     """
     if jit_compile not in (True, False, "auto"):
         raise InvalidArgumentError(

@@ -47,6 +47,14 @@ def save(
         InvalidArgumentError: there is nothing to write, or a function cannot be traced: its path
             and the line are told.
         UnimplementedError: a graph uses what no file can hold.
+
+    Examples:
+        >>> class Doubler:
+        ...     @laminar.function(input_signature=[engine.TensorSpec((None,), "float32")])
+        ...     def __call__(self, x):
+        ...         return 2 * x
+        >>> laminar.export.save(Doubler(), "doubler.laminar")
+        >>> endpoints = laminar.export.load("doubler.laminar").endpoints
     """
     wanted = dict(signatures or {})
     objects, children = walk(obj)

@@ -63,6 +63,10 @@ class RandomInitializer(Initializer):
 
     Args:
         seed: an int, a `SeedGenerator`, or None for a seed from the process's sequence.
+
+    Examples:
+        >>> issubclass(laminar.initializers.HeNormal, laminar.initializers.RandomInitializer)
+        True
     """
 
     def __init__(self, seed: SeedLike | dict[str, Any] | None = None) -> None:
@@ -106,6 +110,11 @@ class RandomNormal(_Normal):
         mean: of the numbers.
         stddev: standard deviation.
         seed: see `RandomInitializer`.
+
+    Examples:
+        >>> w = laminar.initializers.RandomNormal(stddev=0.5, seed=1)((100, 200))
+        >>> round(float(ops.std(w)), 1)
+        0.5
     """
 
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
@@ -119,6 +128,11 @@ class TruncatedNormal(_Normal):
         mean: of the numbers.
         stddev: standard deviation before truncation.
         seed: see `RandomInitializer`.
+
+    Examples:
+        >>> w = laminar.initializers.TruncatedNormal(stddev=0.5, seed=1)((100, 200))
+        >>> bool(ops.max(ops.abs(w)) <= 1.0)
+        True
     """
 
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
@@ -132,6 +146,11 @@ class RandomUniform(RandomInitializer):
         minval: lower bound.
         maxval: upper bound, itself left out.
         seed: see `RandomInitializer`.
+
+    Examples:
+        >>> w = laminar.initializers.RandomUniform(-1.0, 1.0, seed=1)((100, 200))
+        >>> bool(ops.all((w >= -1) & (w < 1)))
+        True
     """
 
     def __init__(
@@ -163,6 +182,11 @@ class VarianceScaling(RandomInitializer):
         seed: see `RandomInitializer`.
         input_axes: the axes of the inputs, where they are not the usual ones.
         output_axes: the axes of the outputs.
+
+    Examples:
+        >>> w = laminar.initializers.VarianceScaling(seed=1)((100, 200))
+        >>> w.shape, round(float(ops.var(w)), 4)
+        ((100, 200), 0.0101)
     """
 
     def __init__(
@@ -232,6 +256,11 @@ class GlorotUniform(_Scaled):
 
     Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
         networks", 2010, equation 16.
+
+    Examples:
+        >>> w = laminar.initializers.GlorotUniform(seed=1)((100, 200))
+        >>> w.shape, round(float(ops.var(w)), 4)
+        ((100, 200), 0.0066)
     """
 
     def __init__(
@@ -245,6 +274,11 @@ class GlorotNormal(_Scaled):
 
     Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
         networks", 2010, equation 12.
+
+    Examples:
+        >>> w = laminar.initializers.GlorotNormal(seed=1)((100, 200))
+        >>> w.shape, round(float(ops.var(w)), 4)
+        ((100, 200), 0.0067)
     """
 
     def __init__(
@@ -257,6 +291,11 @@ class LecunNormal(_Scaled):
     """Truncated normal numbers of variance 1 / fan_in.
 
     Source: LeCun et al., "Efficient BackProp", 1998, section 4.6.
+
+    Examples:
+        >>> w = laminar.initializers.LecunNormal(seed=1)((100, 200))
+        >>> w.shape, round(float(ops.var(w)), 4)
+        ((100, 200), 0.0101)
     """
 
     def __init__(
@@ -269,6 +308,11 @@ class LecunUniform(_Scaled):
     """Uniform numbers of variance 1 / fan_in.
 
     Source: LeCun et al., "Efficient BackProp", 1998, section 4.6.
+
+    Examples:
+        >>> w = laminar.initializers.LecunUniform(seed=1)((100, 200))
+        >>> w.shape, round(float(ops.var(w)), 4)
+        ((100, 200), 0.0099)
     """
 
     def __init__(
@@ -281,6 +325,11 @@ class HeNormal(_Scaled):
     """Truncated normal numbers of variance 2 / fan_in.
 
     Source: He et al., "Delving deep into rectifiers", 2015, arXiv:1502.01852, equation 10.
+
+    Examples:
+        >>> w = laminar.initializers.HeNormal(seed=1)((100, 200))
+        >>> w.shape, round(float(ops.var(w)), 4)
+        ((100, 200), 0.0202)
     """
 
     def __init__(
@@ -293,6 +342,11 @@ class HeUniform(_Scaled):
     """Uniform numbers of variance 2 / fan_in.
 
     Source: He et al., "Delving deep into rectifiers", 2015, arXiv:1502.01852, equation 10.
+
+    Examples:
+        >>> w = laminar.initializers.HeUniform(seed=1)((100, 200))
+        >>> w.shape, round(float(ops.var(w)), 4)
+        ((100, 200), 0.0198)
     """
 
     def __init__(
@@ -312,6 +366,12 @@ class Orthogonal(RandomInitializer):
 
     Source: Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in
         deep linear neural networks", 2014, arXiv:1312.6120.
+
+    Examples:
+        >>> q = laminar.initializers.Orthogonal(seed=1)((2, 2))
+        >>> ops.matmul(q, ops.transpose(q)).numpy().round(3) + 0.0
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
     """
 
     def __init__(self, gain: float = 1.0, seed: SeedLike | None = None) -> None:
@@ -345,6 +405,10 @@ def compute_fans(
         shape: (inputs, outputs), or (*window, inputs, outputs) of a convolution.
         input_axes: the axes of the inputs, used when both are given.
         output_axes: the axes of the outputs.
+
+    Examples:
+        >>> laminar.initializers.compute_fans((3, 3, 16, 32))  # a kernel of a convolution
+        (144, 288)
     """
     if input_axes is not None and output_axes is not None:
         for axes in (input_axes, output_axes):
@@ -427,12 +491,23 @@ list_builtins("keras.initializers", _NAMES)
 
 
 def serialize(initializer: Initializer | Callable[..., Any]) -> Any:
-    """An initializer as plain data."""
+    """An initializer as plain data.
+
+    Examples:
+        >>> laminar.initializers.serialize(laminar.initializers.Constant(2.0))["config"]
+        {'value': 2.0}
+    """
     return serialize_keras_object(initializer)
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The initializer that `serialize` described."""
+    """The initializer that `serialize` described.
+
+    Examples:
+        >>> config = laminar.initializers.serialize(laminar.initializers.Constant(2.0))
+        >>> laminar.initializers.deserialize(config)((2,))
+        Tensor([2., 2.], shape=(2,), dtype=float32)
+    """
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
 
 
@@ -443,6 +518,10 @@ def get(identifier: InitializerLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: nothing of that name exists.
+
+    Examples:
+        >>> laminar.initializers.get("ones")((2,))
+        Tensor([1., 1.], shape=(2,), dtype=float32)
     """
     if isinstance(identifier, Tensor | np.ndarray | np.generic):
         return _giving(identifier)

@@ -24,6 +24,10 @@ class Constant(Initializer):
 
     Args:
         value: a number, or an array that broadcasts to the shape.
+
+    Examples:
+        >>> laminar.initializers.Constant(3.0)((2,))
+        Tensor([3., 3.], shape=(2,), dtype=float32)
     """
 
     def __init__(self, value: TensorLike = 0.0) -> None:
@@ -41,14 +45,24 @@ class Constant(Initializer):
 
 
 class Zeros(Initializer):
-    """0 everywhere."""
+    """0 everywhere.
+
+    Examples:
+        >>> laminar.initializers.Zeros()((2,))
+        Tensor([0., 0.], shape=(2,), dtype=float32)
+    """
 
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return ops.zeros(shape, dtype)
 
 
 class Ones(Initializer):
-    """1 everywhere."""
+    """1 everywhere.
+
+    Examples:
+        >>> laminar.initializers.Ones()((2,))
+        Tensor([1., 1.], shape=(2,), dtype=float32)
+    """
 
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return ops.ones(shape, dtype)
@@ -59,6 +73,11 @@ class Identity(Initializer):
 
     Args:
         gain: the value on the diagonal.
+
+    Examples:
+        >>> laminar.initializers.Identity()((2, 2))
+        Tensor([[1., 0.],
+                [0., 1.]], shape=(2, 2), dtype=float32)
     """
 
     def __init__(self, gain: float = 1.0) -> None:
@@ -89,6 +108,10 @@ class STFT(Initializer):
 
     Raises:
         InvalidArgumentError: another side, scaling or name.
+
+    Examples:
+        >>> laminar.initializers.STFT("real", window=None)((4, 1, 3))[:, 0, 1]
+        Tensor([ 1.,  0., -1., -0.], shape=(4,), dtype=float32)
     """
 
     def __init__(

@@ -14,7 +14,15 @@ from ..recorded import Recorded
 
 
 class Initializer(Recorded):
-    """Makes the first value of a variable. Abstract: a subclass defines `__call__`."""
+    """Makes the first value of a variable. Abstract: a subclass defines `__call__`.
+
+    Examples:
+        >>> class Diagonal(laminar.initializers.Initializer):
+        ...     def __call__(self, shape, dtype=None):
+        ...         return 2 * ops.eye(*shape, dtype=dtype)
+        >>> layers.Dense(2, kernel_initializer=Diagonal())(np.array([[1.0, 3.0]]))
+        Tensor([[2., 6.]], shape=(1, 2), dtype=float32)
+    """
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """A tensor of `shape`; `dtype` is by default the default float."""

@@ -136,12 +136,21 @@ def get(identifier: LossLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: an unknown name (the message lists near ones), or no identifier.
+
+    Examples:
+        >>> laminar.losses.get("mse")([1.0, 2.0], [1.0, 4.0])
+        Tensor(2., shape=(), dtype=float32)
     """
     return _serialization.lookup("loss", identifier, _BY_NAME)
 
 
 def serialize(loss: LossLike) -> Any:
-    """A loss, or a loss function, as plain data."""
+    """A loss, or a loss function, as plain data.
+
+    Examples:
+        >>> laminar.losses.serialize(laminar.losses.Huber(delta=2.0))["config"]["delta"]
+        2.0
+    """
     return _serialization.serialize_keras_object(loss)
 
 
@@ -151,6 +160,10 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
     Args:
         name: a config or a name.
         custom_objects: further classes and functions by name.
+
+    Examples:
+        >>> laminar.losses.deserialize("mean_squared_error")([1.0, 2.0], [1.0, 4.0])
+        Tensor(2., shape=(), dtype=float32)
     """
     with _serialization.custom_object_scope(custom_objects or {}):
         return get(name)

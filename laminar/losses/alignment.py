@@ -22,6 +22,13 @@ def squeeze_or_expand_to_same_rank(
 
     Returns:
         Both, of one rank if an axis of size 1 made up the difference, else as they came.
+
+    Examples:
+        >>> y_true, y_pred = laminar.losses.squeeze_or_expand_to_same_rank(
+        ...     ops.ones((3,)), ops.ones((3, 1))
+        ... )
+        >>> y_true.shape, y_pred.shape
+        ((3, 1), (3, 1))
     """
     r1, r2 = x1.shape.rank, x2.shape.rank
     if r1 is None or r2 is None or abs(r1 - r2) != 1:

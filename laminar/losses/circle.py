@@ -46,6 +46,11 @@ def circle(
 
     Source: Sun et al., "Circle loss: a unified perspective of pair similarity optimization", 2020,
         arXiv:2002.10857, equations 4 to 8.
+
+    Examples:
+        >>> embeddings = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], "float32")
+        >>> laminar.losses.circle([0, 0, 1], embeddings, gamma=2.0)
+        Tensor([0.4518, 0.7763, 0.    ], shape=(3,), dtype=float32)
     """
     y_pred, labels = ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true)
     if y_pred.shape.rank not in (2, None) or not labels.shape.is_compatible_with(
@@ -81,7 +86,13 @@ def _log_sum_exp(x: Tensor, where: Tensor) -> Tensor:
 
 
 class Circle(ClassNumberLoss):
-    """Circle loss; see `circle` and, for the other arguments, `Loss`."""
+    """Circle loss; see `circle` and, for the other arguments, `Loss`.
+
+    Examples:
+        >>> embeddings = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], "float32")
+        >>> laminar.losses.Circle(gamma=2.0)([0, 0, 1], embeddings)
+        Tensor(0.6141, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

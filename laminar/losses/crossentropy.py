@@ -38,6 +38,10 @@ def binary_crossentropy(
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.losses.binary_crossentropy([[1.0, 0.0]], [[0.5, 0.25]])
+        Tensor([0.4904], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("binary_crossentropy", y_true, y_pred)
     y_true = smooth_binary(y_true, label_smoothing)
@@ -70,6 +74,10 @@ def categorical_crossentropy(
 
     Source: label smoothing: Szegedy et al., "Rethinking the Inception architecture for computer
         vision", 2015, arXiv:1512.00567, section 7.
+
+    Examples:
+        >>> laminar.losses.categorical_crossentropy([[0.0, 1.0]], [[0.5, 0.5]])
+        Tensor([0.6931], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("categorical_crossentropy", y_true, y_pred)
     if y_pred.shape.rank and y_pred.shape[-1] == 1:
@@ -107,6 +115,10 @@ def sparse_categorical_crossentropy(
     Raises:
         ShapeError: the shapes do not belong together.
         InvalidArgumentError: at run time, a label that is no class number.
+
+    Examples:
+        >>> laminar.losses.sparse_categorical_crossentropy([1, 0], [[0.5, 0.5], [0.25, 0.75]])
+        Tensor([0.6931, 1.3863], shape=(2,), dtype=float32)
     """
     y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
     y_true = class_numbers("sparse_categorical_crossentropy", y_true, y_pred, axis)
@@ -166,7 +178,13 @@ def class_numbers(who: str, y_true: Tensor, y_pred: Tensor, axis: int = -1) -> T
 
 
 class BinaryCrossentropy(LossFunctionWrapper):
-    """Cross-entropy of labels 0 and 1; see `binary_crossentropy` and, for the rest, `Loss`."""
+    """Cross-entropy of labels 0 and 1; see `binary_crossentropy` and, for the rest, `Loss`.
+
+    Examples:
+        >>> loss = laminar.losses.BinaryCrossentropy(from_logits=True)
+        >>> loss([[1.0], [0.0]], [[0.0], [0.0]])
+        Tensor(0.6931, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -189,7 +207,13 @@ class BinaryCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalCrossentropy(LossFunctionWrapper):
-    """Cross-entropy of one-hot labels; see `categorical_crossentropy` and, for the rest, `Loss`."""
+    """Cross-entropy of one-hot labels; see `categorical_crossentropy` and, for the rest, `Loss`.
+
+    Examples:
+        >>> loss = laminar.losses.CategoricalCrossentropy(label_smoothing=0.1)
+        >>> loss([[0.0, 1.0]], [[0.1, 0.9]])
+        Tensor(0.2152, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -215,6 +239,11 @@ class SparseCategoricalCrossentropy(ClassNumberLoss):
     """Cross-entropy of class numbers; see `sparse_categorical_crossentropy` and `Loss`.
 
     Values of `ignore_class` are left out of the mean.
+
+    Examples:
+        >>> loss = laminar.losses.SparseCategoricalCrossentropy(from_logits=True)
+        >>> loss([1, 0], [[0.0, 0.0], [0.0, 0.0]])
+        Tensor(0.6931, shape=(), dtype=float32)
     """
 
     _unwritten: ClassVar[dict[str, Any]] = {"axis": -1}

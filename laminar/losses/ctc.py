@@ -28,6 +28,11 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         ShapeError: other numbers of axes, or batch sizes that differ.
 
     Source: Graves et al., "Connectionist temporal classification", 2006, section 4.1.
+
+    Examples:
+        >>> frames = np.zeros((1, 4, 3), "float32")  # three classes, equally probable
+        >>> laminar.losses.ctc([[1, 2]], frames)
+        Tensor([1.6864], shape=(1,), dtype=float32)
     """
     y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
     true, pred = y_true.shape, y_pred.shape
@@ -45,7 +50,13 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 class CTC(ClassNumberLoss):
-    """CTC loss; see `ctc` and, for the arguments, `Loss`."""
+    """CTC loss; see `ctc` and, for the arguments, `Loss`.
+
+    Examples:
+        >>> frames = np.zeros((1, 4, 3), "float32")
+        >>> laminar.losses.CTC()([[1, 2]], frames)
+        Tensor(1.6864, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

@@ -24,6 +24,10 @@ def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.losses.kl_divergence([[0.5, 0.5]], [[0.25, 0.75]])
+        Tensor([0.1438], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("kl_divergence", y_true, y_pred)
     y_true = ops.clip(y_true, config.epsilon(), 1.0)
@@ -35,13 +39,22 @@ def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(y_pred - y_true * log(y_pred + epsilon)) over the last axis.
 
     The negative log-likelihood of counts `y_true` under rates `y_pred`, less log(y_true!).
+
+    Examples:
+        >>> laminar.losses.poisson([[1.0, 2.0]], [[1.0, 2.0]])
+        Tensor([0.8069], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("poisson", y_true, y_pred)
     return ops.mean(y_pred - y_true * ops.log(y_pred + config.epsilon()), axis=-1)
 
 
 class KLDivergence(LossFunctionWrapper):
-    """Kullback-Leibler divergence of predictions from labels; see `kl_divergence` and `Loss`."""
+    """Kullback-Leibler divergence of predictions from labels; see `kl_divergence` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.KLDivergence()([[0.5, 0.5]], [[0.25, 0.75]])
+        Tensor(0.1438, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -53,7 +66,12 @@ class KLDivergence(LossFunctionWrapper):
 
 
 class Poisson(LossFunctionWrapper):
-    """Negative log-likelihood of counts under predicted rates; see `poisson` and `Loss`."""
+    """Negative log-likelihood of counts under predicted rates; see `poisson` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.Poisson()([[1.0, 2.0]], [[1.0, 2.0]])
+        Tensor(0.8069, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

@@ -45,6 +45,10 @@ def binary_focal_crossentropy(
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.losses.binary_focal_crossentropy([[1.0]], [[0.5]])
+        Tensor([0.1733], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("binary_focal_crossentropy", y_true, y_pred)
     y_true = smooth_binary(y_true, label_smoothing)
@@ -83,6 +87,10 @@ def categorical_focal_crossentropy(
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.losses.categorical_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]])
+        Tensor([0.0433], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("categorical_focal_crossentropy", y_true, y_pred)
     y_true = smooth_categorical(y_true, label_smoothing)
@@ -94,7 +102,12 @@ def categorical_focal_crossentropy(
 
 
 class BinaryFocalCrossentropy(LossFunctionWrapper):
-    """Focal loss of labels 0 and 1; see `binary_focal_crossentropy` and, for the rest, `Loss`."""
+    """Focal loss of labels 0 and 1; see `binary_focal_crossentropy` and, for the rest, `Loss`.
+
+    Examples:
+        >>> laminar.losses.BinaryFocalCrossentropy(gamma=2)([[1.0]], [[0.5]])
+        Tensor(0.1733, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -123,7 +136,12 @@ class BinaryFocalCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalFocalCrossentropy(LossFunctionWrapper):
-    """Focal loss of one-hot labels; see `categorical_focal_crossentropy` and `Loss`."""
+    """Focal loss of one-hot labels; see `categorical_focal_crossentropy` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.CategoricalFocalCrossentropy()([[0.0, 1.0]], [[0.5, 0.5]])
+        Tensor(0.0433, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

@@ -34,6 +34,11 @@ def categorical_generalized_cross_entropy(
 
     Source: Zhang and Sabuncu, "Generalized cross entropy loss for training deep neural networks
         with noisy labels", 2018, arXiv:1805.07836, equation 6.
+
+    Examples:
+        >>> from laminar.losses import categorical_generalized_cross_entropy
+        >>> categorical_generalized_cross_entropy([1], [[0.5, 0.5]], q=0.5)
+        Tensor([0.5858], shape=(1,), dtype=float32)
     """
     check_q(q)
     y_pred = ops.convert_to_tensor(y_pred)
@@ -51,7 +56,12 @@ def check_q(q: float) -> None:
 
 
 class CategoricalGeneralizedCrossEntropy(ClassNumberLoss):
-    """Cross-entropy that bears noisy labels; see `categorical_generalized_cross_entropy`."""
+    """Cross-entropy that bears noisy labels; see `categorical_generalized_cross_entropy`.
+
+    Examples:
+        >>> laminar.losses.CategoricalGeneralizedCrossEntropy(q=0.5)([1], [[0.5, 0.5]])
+        Tensor(0.5858, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

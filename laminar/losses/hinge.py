@@ -21,13 +21,22 @@ def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.losses.hinge([[1.0, -1.0]], [[0.5, 0.5]])
+        Tensor([1.], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("hinge", y_true, y_pred)
     return ops.mean(ops.maximum(1.0 - _signs(y_true) * y_pred, 0.0), axis=-1)
 
 
 def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """mean(max(1 - y_true * y_pred, 0)**2) over the last axis; labels as in `hinge`."""
+    """mean(max(1 - y_true * y_pred, 0)**2) over the last axis; labels as in `hinge`.
+
+    Examples:
+        >>> laminar.losses.squared_hinge([[1.0, -1.0]], [[0.5, 0.5]])
+        Tensor([1.25], shape=(1,), dtype=float32)
+    """
     y_true, y_pred = align("squared_hinge", y_true, y_pred)
     return ops.mean(ops.square(ops.maximum(1.0 - _signs(y_true) * y_pred, 0.0)), axis=-1)
 
@@ -44,6 +53,10 @@ def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.losses.categorical_hinge([[0.0, 1.0]], [[0.6, 0.4]])
+        Tensor([1.2], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("categorical_hinge", y_true, y_pred)
     right = ops.sum(y_true * y_pred, axis=-1)
@@ -59,7 +72,12 @@ def _signs(y_true: Tensor) -> Tensor:
 
 
 class Hinge(LossFunctionWrapper):
-    """Mean of max(1 - y_true * y_pred, 0); see `hinge` and, for the arguments, `Loss`."""
+    """Mean of max(1 - y_true * y_pred, 0); see `hinge` and, for the arguments, `Loss`.
+
+    Examples:
+        >>> laminar.losses.Hinge()([[1.0, -1.0]], [[0.5, 0.5]])
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -71,7 +89,12 @@ class Hinge(LossFunctionWrapper):
 
 
 class SquaredHinge(LossFunctionWrapper):
-    """Mean of max(1 - y_true * y_pred, 0)**2; see `squared_hinge` and `Loss`."""
+    """Mean of max(1 - y_true * y_pred, 0)**2; see `squared_hinge` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.SquaredHinge()([[1.0, -1.0]], [[0.5, 0.5]])
+        Tensor(1.25, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -83,7 +106,12 @@ class SquaredHinge(LossFunctionWrapper):
 
 
 class CategoricalHinge(LossFunctionWrapper):
-    """Margin between the right class and the best wrong one; see `categorical_hinge` and `Loss`."""
+    """Margin between the right class and the best wrong one; see `categorical_hinge` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.CategoricalHinge()([[0.0, 1.0]], [[0.6, 0.4]])
+        Tensor(1.2, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

@@ -33,6 +33,15 @@ class Loss(Recorded):
 
     Raises:
         InvalidArgumentError: another reduction.
+
+    Examples:
+        >>> class Cubic(laminar.losses.Loss):
+        ...     def call(self, y_true, y_pred):
+        ...         return ops.mean(ops.abs(y_true - y_pred) ** 3, axis=-1)
+        >>> Cubic()([[1.0], [2.0]], [[2.0], [4.0]])
+        Tensor(4.5, shape=(), dtype=float32)
+        >>> Cubic(reduction="sum")([[1.0], [2.0]], [[2.0], [4.0]])
+        Tensor(9., shape=(), dtype=float32)
     """
 
     def __init__(
@@ -131,6 +140,11 @@ class LossFunctionWrapper(Loss):
         name: by default that of the function.
         dtype: see `Loss`.
         **kwargs: options of the function.
+
+    Examples:
+        >>> distance = lambda y_true, y_pred, power: ops.abs(y_true - y_pred) ** power
+        >>> laminar.losses.LossFunctionWrapper(distance, power=3)([1.0, 2.0], [2.0, 4.0])
+        Tensor(4.5, shape=(), dtype=float32)
     """
 
     # Options that Keras never writes to a config: here they are written unless they are these.

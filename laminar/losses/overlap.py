@@ -29,6 +29,10 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike | None = None) -
         ShapeError: the shapes differ.
 
     Source: Milletari et al., "V-Net", 2016, arXiv:1606.04797, section 3.
+
+    Examples:
+        >>> laminar.losses.dice([[1.0, 0.0]], [[0.5, 0.5]])
+        Tensor(0.5, shape=(), dtype=float32)
     """
     y_true, y_pred = align("dice", y_true, y_pred)
     axis = _axes(axis)
@@ -65,6 +69,10 @@ def tversky(
 
     Source: Salehi et al., "Tversky loss function for image segmentation using 3D fully
         convolutional deep networks", 2017, arXiv:1706.05721, equation 3.
+
+    Examples:
+        >>> laminar.losses.tversky([[1.0, 0.0]], [[0.5, 0.5]], alpha=0.3, beta=0.7)
+        Tensor(0.5, shape=(), dtype=float32)
     """
     y_true, y_pred = align("tversky", y_true, y_pred)
     axis = _axes(axis)
@@ -80,7 +88,12 @@ def _axes(axis: AxisLike | None) -> Any:
 
 
 class Dice(LossFunctionWrapper):
-    """Dice loss; see `dice` and, for the other arguments, `Loss`."""
+    """Dice loss; see `dice` and, for the other arguments, `Loss`.
+
+    Examples:
+        >>> laminar.losses.Dice()([[1.0, 0.0]], [[0.5, 0.5]])
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -93,7 +106,12 @@ class Dice(LossFunctionWrapper):
 
 
 class Tversky(LossFunctionWrapper):
-    """Tversky loss; see `tversky` and, for the other arguments, `Loss`."""
+    """Tversky loss; see `tversky` and, for the other arguments, `Loss`.
+
+    Examples:
+        >>> laminar.losses.Tversky(alpha=0.3, beta=0.7)([[1.0, 0.0]], [[0.5, 0.5]])
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

@@ -27,19 +27,33 @@ def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.losses.mean_squared_error([[1.0, 2.0]], [[2.0, 5.0]])
+        Tensor([5.], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("mean_squared_error", y_true, y_pred)
     return ops.mean(ops.square(y_true - y_pred), axis=-1)
 
 
 def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """mean(|y_true - y_pred|) over the last axis; shapes as in `mean_squared_error`."""
+    """mean(|y_true - y_pred|) over the last axis; shapes as in `mean_squared_error`.
+
+    Examples:
+        >>> laminar.losses.mean_absolute_error([[1.0, 2.0]], [[2.0, 5.0]])
+        Tensor([2.], shape=(1,), dtype=float32)
+    """
     y_true, y_pred = align("mean_absolute_error", y_true, y_pred)
     return ops.mean(ops.abs(y_true - y_pred), axis=-1)
 
 
 def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """100 * mean(|y_true - y_pred| / max(|y_true|, epsilon)) over the last axis."""
+    """100 * mean(|y_true - y_pred| / max(|y_true|, epsilon)) over the last axis.
+
+    Examples:
+        >>> laminar.losses.mean_absolute_percentage_error([[1.0, 2.0]], [[1.1, 2.0]])
+        Tensor([5.], shape=(1,), dtype=float32)
+    """
     y_true, y_pred = align("mean_absolute_percentage_error", y_true, y_pred)
     size = ops.maximum(ops.abs(y_true), config.epsilon())
     percent: Tensor = 100.0 * ops.mean(ops.abs((y_true - y_pred) / size), axis=-1)
@@ -50,6 +64,10 @@ def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Te
     """mean((log(1 + y_true) - log(1 + y_pred))**2) over the last axis.
 
     Both are raised to at least epsilon first, so negative values count as 0.
+
+    Examples:
+        >>> laminar.losses.mean_squared_logarithmic_error([[0.0]], [[1.0]])
+        Tensor([0.4805], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("mean_squared_logarithmic_error", y_true, y_pred)
     log_true = ops.log(ops.maximum(y_true, config.epsilon()) + 1.0)
@@ -63,6 +81,10 @@ def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
     e = y_pred - y_true.
 
     Source: Huber, "Robust estimation of a location parameter", 1964, section 1.
+
+    Examples:
+        >>> laminar.losses.huber([[0.0, 0.0]], [[0.5, 3.0]])
+        Tensor([1.3125], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("huber", y_true, y_pred)
     size = ops.abs(y_pred - y_true)
@@ -72,7 +94,12 @@ def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
 
 
 def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """mean(log(cosh(y_pred - y_true))) over the last axis."""
+    """mean(log(cosh(y_pred - y_true))) over the last axis.
+
+    Examples:
+        >>> laminar.losses.log_cosh([[0.0]], [[1.0]])
+        Tensor([0.4338], shape=(1,), dtype=float32)
+    """
     y_true, y_pred = align("log_cosh", y_true, y_pred)
     error = y_pred - y_true
     # cosh overflows: log(cosh(e)) = e + log(1 + exp(-2 e)) - log(2)
@@ -83,6 +110,10 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
     """Minus the cosine of the angle between labels and predictions along `axis`.
 
     -1 for the same direction, 0 for a right angle or a vector of zeros, 1 for opposite ones.
+
+    Examples:
+        >>> laminar.losses.cosine_similarity([[1.0, 0.0]], [[3.0, 4.0]])
+        Tensor([-0.6], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("cosine_similarity", y_true, y_pred)
     product = ops.normalize(y_true, axis=axis) * ops.normalize(y_pred, axis=axis)
@@ -90,7 +121,13 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
 
 
 class MeanSquaredError(LossFunctionWrapper):
-    """Mean of (y_true - y_pred)**2; see `mean_squared_error` and, for the arguments, `Loss`."""
+    """Mean of (y_true - y_pred)**2; see `mean_squared_error` and, for the arguments, `Loss`.
+
+    Examples:
+        >>> loss = laminar.losses.MeanSquaredError()
+        >>> loss([[0.0], [0.0]], [[1.0], [3.0]], sample_weight=[1.0, 0.5])
+        Tensor(2.75, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -102,7 +139,12 @@ class MeanSquaredError(LossFunctionWrapper):
 
 
 class MeanAbsoluteError(LossFunctionWrapper):
-    """Mean of |y_true - y_pred|; see `mean_absolute_error` and, for the arguments, `Loss`."""
+    """Mean of |y_true - y_pred|; see `mean_absolute_error` and, for the arguments, `Loss`.
+
+    Examples:
+        >>> laminar.losses.MeanAbsoluteError()([[1.0, 2.0]], [[2.0, 5.0]])
+        Tensor(2., shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -114,7 +156,12 @@ class MeanAbsoluteError(LossFunctionWrapper):
 
 
 class MeanAbsolutePercentageError(LossFunctionWrapper):
-    """Mean error in percent of the label; see `mean_absolute_percentage_error` and `Loss`."""
+    """Mean error in percent of the label; see `mean_absolute_percentage_error` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.MeanAbsolutePercentageError()([[1.0, 2.0]], [[1.1, 2.0]])
+        Tensor(5., shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -126,7 +173,12 @@ class MeanAbsolutePercentageError(LossFunctionWrapper):
 
 
 class MeanSquaredLogarithmicError(LossFunctionWrapper):
-    """Mean squared difference of logarithms; see `mean_squared_logarithmic_error` and `Loss`."""
+    """Mean squared difference of logarithms; see `mean_squared_logarithmic_error` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.MeanSquaredLogarithmicError()([[0.0]], [[1.0]])
+        Tensor(0.4805, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -138,7 +190,12 @@ class MeanSquaredLogarithmicError(LossFunctionWrapper):
 
 
 class Huber(LossFunctionWrapper):
-    """Squared error that grows linearly beyond `delta`; see `huber` and `Loss`."""
+    """Squared error that grows linearly beyond `delta`; see `huber` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.Huber(delta=1.0)([[0.0, 0.0]], [[0.5, 3.0]])
+        Tensor(1.3125, shape=(), dtype=float32)
+    """
 
     _unwritten: ClassVar[dict[str, Any]] = {"delta": 1.0}
 
@@ -153,7 +210,12 @@ class Huber(LossFunctionWrapper):
 
 
 class LogCosh(LossFunctionWrapper):
-    """Mean of log(cosh(y_pred - y_true)); see `log_cosh` and `Loss`."""
+    """Mean of log(cosh(y_pred - y_true)); see `log_cosh` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.LogCosh()([[0.0], [0.0]], [[1.0], [0.0]])
+        Tensor(0.2169, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -165,7 +227,12 @@ class LogCosh(LossFunctionWrapper):
 
 
 class CosineSimilarity(LossFunctionWrapper):
-    """Minus the cosine similarity along `axis`; see `cosine_similarity` and `Loss`."""
+    """Minus the cosine similarity along `axis`; see `cosine_similarity` and `Loss`.
+
+    Examples:
+        >>> laminar.losses.CosineSimilarity()([[1.0, 0.0]], [[3.0, 4.0]])
+        Tensor(-0.6, shape=(), dtype=float32)
+    """
 
     _unwritten: ClassVar[dict[str, Any]] = {"axis": -1}
 

@@ -63,6 +63,15 @@ def sampled_softmax_loss(
 
     Source: Jean et al., "On using very large target vocabulary for neural machine translation",
         ACL 2015, section 3.
+
+    Examples:
+        >>> weights, biases = np.zeros((100, 4), "float32"), np.zeros(100, "float32")
+        >>> inputs, labels = np.ones((2, 4), "float32"), np.array([[3], [7]])
+        >>> loss = laminar.losses.sampled_softmax_loss(
+        ...     weights, biases, labels, inputs, num_sampled=5, num_classes=100
+        ... )
+        >>> loss.shape
+        (2,)
     """
     logits, targets = _sampled_logits(
         (weights, biases),
@@ -98,6 +107,15 @@ def nce_loss(
 
     Source: Gutmann and Hyvarinen, "Noise-contrastive estimation", AISTATS 2010; Mnih and Teh, "A
         fast and simple algorithm for training neural probabilistic language models", ICML 2012.
+
+    Examples:
+        >>> weights, biases = np.zeros((100, 4), "float32"), np.zeros(100, "float32")
+        >>> inputs, labels = np.ones((2, 4), "float32"), np.array([[3], [7]])
+        >>> loss = laminar.losses.nce_loss(
+        ...     weights, biases, labels, inputs, num_sampled=5, num_classes=100
+        ... )
+        >>> loss.shape
+        (2,)
     """
     logits, targets = _sampled_logits(
         (weights, biases),

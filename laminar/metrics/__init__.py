@@ -176,12 +176,21 @@ def get(identifier: MetricLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: an unknown name (the message lists near ones), or no identifier.
+
+    Examples:
+        >>> laminar.metrics.get("AUC").name
+        'auc'
     """
     return _serialization.lookup("metric", identifier, _BY_NAME)
 
 
 def serialize(metric: MetricLike) -> Any:
-    """A metric, or a function, as plain data."""
+    """A metric, or a function, as plain data.
+
+    Examples:
+        >>> laminar.metrics.serialize(laminar.metrics.Mean(name="loss"))["config"]["name"]
+        'loss'
+    """
     return _serialization.serialize_keras_object(metric)
 
 
@@ -191,6 +200,11 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     Args:
         config: a config or a name.
         custom_objects: further classes and functions by name.
+
+    Examples:
+        >>> config = laminar.metrics.serialize(laminar.metrics.Mean(name="loss"))
+        >>> laminar.metrics.deserialize(config).name
+        'loss'
     """
     with _serialization.custom_object_scope(custom_objects or {}):
         return get(config)

@@ -28,6 +28,10 @@ def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.metrics.binary_accuracy([1, 0, 1], [0.9, 0.6, 0.7])
+        Tensor([1., 0., 1.], shape=(3,), dtype=float32)
     """
     y_pred = ops.convert_to_tensor(y_pred)
     if not y_pred.dtype.is_floating:  # the threshold lies between two of the values
@@ -49,6 +53,10 @@ def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.metrics.categorical_accuracy([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]])
+        Tensor([1., 0.], shape=(2,), dtype=float32)
     """
     y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
     check_shapes("categorical_accuracy", y_true, y_pred)
@@ -67,6 +75,10 @@ def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tenso
 
     Raises:
         ShapeError: the shapes do not belong together.
+
+    Examples:
+        >>> laminar.metrics.sparse_categorical_accuracy([1, 0], [[0.1, 0.9], [0.2, 0.8]])
+        Tensor([1., 0.], shape=(2,), dtype=float32)
     """
     y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
     labels = class_numbers("sparse_categorical_accuracy", y_true, y_pred)
@@ -78,6 +90,10 @@ def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 
     """1 where the class of a one-hot label is among the `k` largest scores, else 0.
 
     Shapes as in `categorical_accuracy`; of equal scores all count.
+
+    Examples:
+        >>> laminar.metrics.top_k_categorical_accuracy([[0, 0, 1]], [[0.1, 0.6, 0.3]], k=2)
+        Tensor([1.], shape=(1,), dtype=float32)
     """
     y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
     check_shapes("top_k_categorical_accuracy", y_true, y_pred)
@@ -100,6 +116,11 @@ def sparse_top_k_categorical_accuracy(
 
     Raises:
         ShapeError: the shapes do not belong together.
+
+    Examples:
+        >>> from laminar.metrics import sparse_top_k_categorical_accuracy
+        >>> sparse_top_k_categorical_accuracy([2, 0], [[0.1, 0.6, 0.3], [0.1, 0.6, 0.3]], k=2)
+        Tensor([1., 0.], shape=(2,), dtype=float32)
     """
     y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
     labels = class_numbers("sparse_top_k_categorical_accuracy", y_true, y_pred)
@@ -122,7 +143,14 @@ def _as_float(x: TensorLike) -> Tensor:
 
 
 class Accuracy(MeanMetricWrapper):
-    """How often predictions equal labels."""
+    """How often predictions equal labels.
+
+    Examples:
+        >>> metric = laminar.metrics.Accuracy()
+        >>> metric.update_state([1, 2, 3], [1, 2, 0])
+        >>> metric.result()
+        Tensor(0.6667, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "accuracy", dtype: DTypeLike | Policy | None = None
@@ -131,7 +159,14 @@ class Accuracy(MeanMetricWrapper):
 
 
 class BinaryAccuracy(MeanMetricWrapper):
-    """How often predictions are on the right side of a threshold; see `binary_accuracy`."""
+    """How often predictions are on the right side of a threshold; see `binary_accuracy`.
+
+    Examples:
+        >>> metric = laminar.metrics.BinaryAccuracy()
+        >>> metric.update_state([[1], [0]], [[0.9], [0.6]])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -143,7 +178,14 @@ class BinaryAccuracy(MeanMetricWrapper):
 
 
 class CategoricalAccuracy(MeanMetricWrapper):
-    """How often the best score is that of the one-hot label; see `categorical_accuracy`."""
+    """How often the best score is that of the one-hot label; see `categorical_accuracy`.
+
+    Examples:
+        >>> metric = laminar.metrics.CategoricalAccuracy()
+        >>> metric.update_state([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "categorical_accuracy", dtype: DTypeLike | Policy | None = None
@@ -152,7 +194,14 @@ class CategoricalAccuracy(MeanMetricWrapper):
 
 
 class SparseCategoricalAccuracy(MeanMetricWrapper):
-    """How often the best score is that of the class; see `sparse_categorical_accuracy`."""
+    """How often the best score is that of the class; see `sparse_categorical_accuracy`.
+
+    Examples:
+        >>> metric = laminar.metrics.SparseCategoricalAccuracy()
+        >>> metric.update_state([1, 0], [[0.1, 0.9], [0.2, 0.8]])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -163,7 +212,14 @@ class SparseCategoricalAccuracy(MeanMetricWrapper):
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):
-    """How often a one-hot label is among the k best; see `top_k_categorical_accuracy`."""
+    """How often a one-hot label is among the k best; see `top_k_categorical_accuracy`.
+
+    Examples:
+        >>> metric = laminar.metrics.TopKCategoricalAccuracy(k=2)
+        >>> metric.update_state([[0, 0, 1]], [[0.1, 0.6, 0.3]])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -176,7 +232,14 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
-    """How often a class is among the k best; see `sparse_top_k_categorical_accuracy`."""
+    """How often a class is among the k best; see `sparse_top_k_categorical_accuracy`.
+
+    Examples:
+        >>> metric = laminar.metrics.SparseTopKCategoricalAccuracy(k=2)
+        >>> metric.update_state([2, 0], [[0.1, 0.6, 0.3], [0.1, 0.6, 0.3]])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     _unwritten: ClassVar[dict[str, Any]] = {"from_sorted_ids": False}
 

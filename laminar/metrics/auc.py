@@ -48,6 +48,12 @@ class AUC(CurveMetric):
 
     Source: Davis and Goadrich, "The relationship between precision-recall and ROC curves", 2006,
         section 4 (interpolation); Flach and Kull, "Precision-recall-gain curves", 2015, section 3.
+
+    Examples:
+        >>> metric = laminar.metrics.AUC()
+        >>> metric.update_state([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> metric.result()
+        Tensor(0.75, shape=(), dtype=float32)
     """
 
     def __init__(

@@ -26,6 +26,10 @@ def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike =
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> laminar.metrics.pearson_correlation([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]])
+        Tensor([0.982], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("pearson_correlation", y_true, y_pred)
     d_true, d_pred = _deviations(y_true, axis), _deviations(y_pred, axis)
@@ -41,6 +45,10 @@ def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: AxisLi
 
     Source: Lin, "A concordance correlation coefficient to evaluate reproducibility", 1989,
         equation 2.
+
+    Examples:
+        >>> laminar.metrics.concordance_correlation([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]])
+        Tensor([0.8571], shape=(1,), dtype=float32)
     """
     y_true, y_pred = align("concordance_correlation", y_true, y_pred)
     d_true, d_pred = _deviations(y_true, axis), _deviations(y_pred, axis)
@@ -55,7 +63,14 @@ def _deviations(x: Tensor, axis: AxisLike) -> Tensor:
 
 
 class PearsonCorrelation(MeanMetricWrapper):
-    """Mean of the samples' `pearson_correlation`."""
+    """Mean of the samples' `pearson_correlation`.
+
+    Examples:
+        >>> metric = laminar.metrics.PearsonCorrelation()
+        >>> metric.update_state([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]])
+        >>> metric.result()
+        Tensor(0.982, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -67,7 +82,14 @@ class PearsonCorrelation(MeanMetricWrapper):
 
 
 class ConcordanceCorrelation(MeanMetricWrapper):
-    """Mean of the samples' `concordance_correlation`."""
+    """Mean of the samples' `concordance_correlation`.
+
+    Examples:
+        >>> metric = laminar.metrics.ConcordanceCorrelation()
+        >>> metric.update_state([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]])
+        >>> metric.result()
+        Tensor(0.8571, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

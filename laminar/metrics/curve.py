@@ -129,7 +129,14 @@ def specificity_of(counts: Confusion) -> Tensor:
 
 
 class SensitivityAtSpecificity(OperatingPoint):
-    """The largest tp / (tp + fn) where tn / (tn + fp) >= `specificity`; see `OperatingPoint`."""
+    """The largest tp / (tp + fn) where tn / (tn + fp) >= `specificity`; see `OperatingPoint`.
+
+    Examples:
+        >>> metric = laminar.metrics.SensitivityAtSpecificity(specificity=0.5)
+        >>> metric.update_state([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     _argument = "specificity"
 
@@ -149,7 +156,14 @@ class SensitivityAtSpecificity(OperatingPoint):
 
 
 class SpecificityAtSensitivity(OperatingPoint):
-    """The largest tn / (tn + fp) where tp / (tp + fn) >= `sensitivity`; see `OperatingPoint`."""
+    """The largest tn / (tn + fp) where tp / (tp + fn) >= `sensitivity`; see `OperatingPoint`.
+
+    Examples:
+        >>> metric = laminar.metrics.SpecificityAtSensitivity(sensitivity=0.5)
+        >>> metric.update_state([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     _argument = "sensitivity"
 
@@ -169,7 +183,14 @@ class SpecificityAtSensitivity(OperatingPoint):
 
 
 class PrecisionAtRecall(OperatingPoint):
-    """The largest tp / (tp + fp) where tp / (tp + fn) >= `recall`; see `OperatingPoint`."""
+    """The largest tp / (tp + fp) where tp / (tp + fn) >= `recall`; see `OperatingPoint`.
+
+    Examples:
+        >>> metric = laminar.metrics.PrecisionAtRecall(recall=0.5)
+        >>> metric.update_state([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     _argument = "recall"
 
@@ -189,7 +210,14 @@ class PrecisionAtRecall(OperatingPoint):
 
 
 class RecallAtPrecision(OperatingPoint):
-    """The largest tp / (tp + fn) where tp / (tp + fp) >= `precision`; see `OperatingPoint`."""
+    """The largest tp / (tp + fn) where tp / (tp + fp) >= `precision`; see `OperatingPoint`.
+
+    Examples:
+        >>> metric = laminar.metrics.RecallAtPrecision(precision=0.7)
+        >>> metric.update_state([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     _argument = "precision"
 

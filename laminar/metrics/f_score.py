@@ -31,6 +31,12 @@ class FBetaScore(Metric):
 
     Raises:
         InvalidArgumentError: an argument has another value.
+
+    Examples:
+        >>> metric = laminar.metrics.FBetaScore(beta=2.0, threshold=0.5)
+        >>> metric.update_state([[1, 0], [1, 1]], [[0.9, 0.8], [0.2, 0.7]])
+        >>> metric.result()
+        Tensor([0.5556, 0.8333], shape=(2,), dtype=float32)
     """
 
     true_positives: Variable
@@ -139,7 +145,14 @@ _COUNTS = ("true_positives", "false_positives", "false_negatives", "intermediate
 
 
 class F1Score(FBetaScore):
-    """2 * precision * recall / (precision + recall): `FBetaScore` with beta = 1."""
+    """2 * precision * recall / (precision + recall): `FBetaScore` with beta = 1.
+
+    Examples:
+        >>> metric = laminar.metrics.F1Score(threshold=0.5)
+        >>> metric.update_state([[1, 0], [1, 1]], [[0.9, 0.8], [0.2, 0.7]])
+        >>> metric.result()
+        Tensor([0.6667, 0.6667], shape=(2,), dtype=float32)
+    """
 
     def __init__(
         self,

@@ -9,14 +9,28 @@ from .reduction import MeanMetricWrapper
 
 
 class Hinge(MeanMetricWrapper):
-    """Mean of `losses.hinge`."""
+    """Mean of `losses.hinge`.
+
+    Examples:
+        >>> metric = laminar.metrics.Hinge()
+        >>> metric.update_state([[1.0, -1.0]], [[0.5, 0.5]])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     def __init__(self, name: str | None = "hinge", dtype: DTypeLike | Policy | None = None) -> None:
         super().__init__(losses.hinge, name, dtype)
 
 
 class SquaredHinge(MeanMetricWrapper):
-    """Mean of `losses.squared_hinge`."""
+    """Mean of `losses.squared_hinge`.
+
+    Examples:
+        >>> metric = laminar.metrics.SquaredHinge()
+        >>> metric.update_state([[1.0, -1.0]], [[0.5, 0.5]])
+        >>> metric.result()
+        Tensor(1.25, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "squared_hinge", dtype: DTypeLike | Policy | None = None
@@ -25,7 +39,14 @@ class SquaredHinge(MeanMetricWrapper):
 
 
 class CategoricalHinge(MeanMetricWrapper):
-    """Mean of `losses.categorical_hinge`."""
+    """Mean of `losses.categorical_hinge`.
+
+    Examples:
+        >>> metric = laminar.metrics.CategoricalHinge()
+        >>> metric.update_state([[0.0, 1.0]], [[0.6, 0.4]])
+        >>> metric.result()
+        Tensor(1.2, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "categorical_hinge", dtype: DTypeLike | Policy | None = None

@@ -31,6 +31,12 @@ class IoU(Metric):
 
     Raises:
         InvalidArgumentError: a class is no class number.
+
+    Examples:
+        >>> metric = laminar.metrics.IoU(num_classes=2, target_class_ids=[0])
+        >>> metric.update_state([0, 0, 1, 1], [0, 1, 0, 1])
+        >>> metric.result()
+        Tensor(0.3333, shape=(), dtype=float32)
     """
 
     def __init__(
@@ -125,6 +131,12 @@ class BinaryIoU(IoU):
         threshold: from it on, a prediction means 1.
         name: of the metric.
         dtype: see `IoU`.
+
+    Examples:
+        >>> metric = laminar.metrics.BinaryIoU(target_class_ids=[1], threshold=0.5)
+        >>> metric.update_state([0, 1, 1], [0.2, 0.9, 0.4])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
     """
 
     def __init__(
@@ -155,7 +167,14 @@ class BinaryIoU(IoU):
 
 
 class MeanIoU(IoU):
-    """`IoU` of all classes; the arguments are those of `IoU`."""
+    """`IoU` of all classes; the arguments are those of `IoU`.
+
+    Examples:
+        >>> metric = laminar.metrics.MeanIoU(num_classes=2)
+        >>> metric.update_state([0, 0, 1, 1], [0, 1, 0, 1])
+        >>> metric.result()
+        Tensor(0.3333, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -185,7 +204,14 @@ class MeanIoU(IoU):
 
 
 class OneHotIoU(IoU):
-    """`IoU` with one-hot labels; the arguments are those of `IoU`."""
+    """`IoU` with one-hot labels; the arguments are those of `IoU`.
+
+    Examples:
+        >>> metric = laminar.metrics.OneHotIoU(num_classes=2, target_class_ids=[1])
+        >>> metric.update_state([[0, 1], [1, 0]], [[0.2, 0.8], [0.4, 0.6]])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -208,7 +234,14 @@ class OneHotIoU(IoU):
 
 
 class OneHotMeanIoU(MeanIoU):
-    """`MeanIoU` with one-hot labels; the arguments are those of `IoU`."""
+    """`MeanIoU` with one-hot labels; the arguments are those of `IoU`.
+
+    Examples:
+        >>> metric = laminar.metrics.OneHotMeanIoU(num_classes=2)
+        >>> metric.update_state([[0, 1], [1, 0]], [[0.2, 0.8], [0.9, 0.1]])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     def __init__(
         self,

@@ -31,6 +31,22 @@ class Metric(Tracked, Recorded, Copied):
     Args:
         dtype: type of the variables and of the computation, by default `config.floatx()`.
         name: by default the class name in snake case, with a number from the second on.
+
+    Examples:
+        >>> class Largest(laminar.metrics.Metric):
+        ...     def __init__(self, **options):
+        ...         super().__init__(**options)
+        ...         self.value = self.add_variable(shape=(), initializer="zeros", name="value")
+        ...
+        ...     def update_state(self, y_true, y_pred, sample_weight=None):
+        ...         self.value.assign(ops.maximum(self.value, ops.max(ops.abs(y_true - y_pred))))
+        ...
+        ...     def result(self):
+        ...         return self.value
+        >>> metric = Largest()
+        >>> metric.update_state(np.array([1.0, 2.0]), np.array([1.5, 5.0]))
+        >>> metric.result().numpy()
+        array(3., dtype=float32)
     """
 
     def __init__(self, dtype: DTypeLike | Policy | None = None, name: str | None = None) -> None:

@@ -60,25 +60,53 @@ class ConfusionCount(Metric):
 
 
 class TruePositives(ConfusionCount):
-    """The weight of labels 1 with a prediction above the threshold; see `ConfusionCount`."""
+    """The weight of labels 1 with a prediction above the threshold; see `ConfusionCount`.
+
+    Examples:
+        >>> metric = laminar.metrics.TruePositives()
+        >>> metric.update_state([1, 0, 0], [0.9, 0.2, 0.8])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     _kind = "true_positives"
 
 
 class FalsePositives(ConfusionCount):
-    """The weight of labels 0 with a prediction above the threshold; see `ConfusionCount`."""
+    """The weight of labels 0 with a prediction above the threshold; see `ConfusionCount`.
+
+    Examples:
+        >>> metric = laminar.metrics.FalsePositives()
+        >>> metric.update_state([1, 1, 0], [0.9, 0.2, 0.8])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     _kind = "false_positives"
 
 
 class TrueNegatives(ConfusionCount):
-    """The weight of labels 0 without a prediction above the threshold; see `ConfusionCount`."""
+    """The weight of labels 0 without a prediction above the threshold; see `ConfusionCount`.
+
+    Examples:
+        >>> metric = laminar.metrics.TrueNegatives()
+        >>> metric.update_state([1, 0, 0], [0.9, 0.2, 0.8])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     _kind = "true_negatives"
 
 
 class FalseNegatives(ConfusionCount):
-    """The weight of labels 1 without a prediction above the threshold; see `ConfusionCount`."""
+    """The weight of labels 1 without a prediction above the threshold; see `ConfusionCount`.
+
+    Examples:
+        >>> metric = laminar.metrics.FalseNegatives()
+        >>> metric.update_state([1, 1, 0], [0.9, 0.2, 0.8])
+        >>> metric.result()
+        Tensor(1., shape=(), dtype=float32)
+    """
 
     _kind = "false_negatives"
 
@@ -149,6 +177,12 @@ class Precision(_Share):
 
     Raises:
         InvalidArgumentError: a threshold outside [0, 1].
+
+    Examples:
+        >>> metric = laminar.metrics.Precision()
+        >>> metric.update_state([0, 1, 1, 1], [0.9, 0.8, 0.2, 0.7])
+        >>> metric.result()
+        Tensor(0.6667, shape=(), dtype=float32)
     """
 
     _other = "false_positives"
@@ -163,6 +197,12 @@ class Recall(_Share):
     """The share of the labels 1 that are predicted: tp / (tp + fn).
 
     The arguments are those of `Precision`.
+
+    Examples:
+        >>> metric = laminar.metrics.Recall()
+        >>> metric.update_state([0, 1, 1, 1], [0.9, 0.8, 0.2, 0.7])
+        >>> metric.result()
+        Tensor(0.6667, shape=(), dtype=float32)
     """
 
     _other = "false_negatives"

@@ -9,7 +9,14 @@ from .reduction import MeanMetricWrapper
 
 
 class BinaryCrossentropy(MeanMetricWrapper):
-    """Mean of `losses.binary_crossentropy`, whose options the arguments are."""
+    """Mean of `losses.binary_crossentropy`, whose options the arguments are.
+
+    Examples:
+        >>> metric = laminar.metrics.BinaryCrossentropy()
+        >>> metric.update_state([[1.0], [0.0]], [[0.5], [0.5]])
+        >>> metric.result()
+        Tensor(0.6931, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -28,7 +35,14 @@ class BinaryCrossentropy(MeanMetricWrapper):
 
 
 class CategoricalCrossentropy(MeanMetricWrapper):
-    """Mean of `losses.categorical_crossentropy`, whose options the arguments are."""
+    """Mean of `losses.categorical_crossentropy`, whose options the arguments are.
+
+    Examples:
+        >>> metric = laminar.metrics.CategoricalCrossentropy()
+        >>> metric.update_state([[0.0, 1.0]], [[0.5, 0.5]])
+        >>> metric.result()
+        Tensor(0.6931, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -49,7 +63,14 @@ class CategoricalCrossentropy(MeanMetricWrapper):
 
 
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
-    """Mean of `losses.sparse_categorical_crossentropy`, whose options the arguments are."""
+    """Mean of `losses.sparse_categorical_crossentropy`, whose options the arguments are.
+
+    Examples:
+        >>> metric = laminar.metrics.SparseCategoricalCrossentropy()
+        >>> metric.update_state([1], [[0.5, 0.5]])
+        >>> metric.result()
+        Tensor(0.6931, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -70,7 +91,14 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
 
 
 class KLDivergence(MeanMetricWrapper):
-    """Mean of `losses.kl_divergence`."""
+    """Mean of `losses.kl_divergence`.
+
+    Examples:
+        >>> metric = laminar.metrics.KLDivergence()
+        >>> metric.update_state([[0.5, 0.5]], [[0.25, 0.75]])
+        >>> metric.result()
+        Tensor(0.1438, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "kl_divergence", dtype: DTypeLike | Policy | None = None
@@ -79,7 +107,14 @@ class KLDivergence(MeanMetricWrapper):
 
 
 class Poisson(MeanMetricWrapper):
-    """Mean of `losses.poisson`."""
+    """Mean of `losses.poisson`.
+
+    Examples:
+        >>> metric = laminar.metrics.Poisson()
+        >>> metric.update_state([[1.0, 2.0]], [[1.0, 2.0]])
+        >>> metric.result()
+        Tensor(0.8069, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "poisson", dtype: DTypeLike | Policy | None = None

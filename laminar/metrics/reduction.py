@@ -71,6 +71,12 @@ class Sum(Metric):
     Args:
         name: of the metric.
         dtype: of the sum.
+
+    Examples:
+        >>> metric = laminar.metrics.Sum()
+        >>> metric.update_state([1.0, 3.0])
+        >>> metric.result()
+        Tensor(4., shape=(), dtype=float32)
     """
 
     def __init__(self, name: str | None = "sum", dtype: DTypeLike | Policy | None = None) -> None:
@@ -95,6 +101,13 @@ class Mean(Metric):
     Args:
         name: of the metric.
         dtype: of the mean.
+
+    Examples:
+        >>> metric = laminar.metrics.Mean()
+        >>> metric.update_state([1.0, 3.0])
+        >>> metric.update_state(8.0)
+        >>> metric.result()
+        Tensor(4., shape=(), dtype=float32)
     """
 
     def __init__(self, name: str | None = "mean", dtype: DTypeLike | Policy | None = None) -> None:
@@ -129,6 +142,13 @@ class MeanMetricWrapper(Mean):
         name: of the metric; by default that of the function.
         dtype: of the mean.
         **kwargs: options of the function.
+
+    Examples:
+        >>> error = lambda y_true, y_pred: ops.abs(y_true - y_pred)
+        >>> metric = laminar.metrics.MeanMetricWrapper(error)
+        >>> metric.update_state(np.array([1.0, 2.0]), np.array([2.0, 5.0]))
+        >>> metric.result()
+        Tensor(2., shape=(), dtype=float32)
     """
 
     # Options that Keras never writes to a config: here they are written unless they are these.

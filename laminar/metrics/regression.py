@@ -19,7 +19,14 @@ _AGGREGATIONS = (None, "uniform_average", "variance_weighted_average")
 
 
 class MeanSquaredError(MeanMetricWrapper):
-    """Mean of `losses.mean_squared_error`."""
+    """Mean of `losses.mean_squared_error`.
+
+    Examples:
+        >>> metric = laminar.metrics.MeanSquaredError()
+        >>> metric.update_state([[1.0, 2.0]], [[2.0, 5.0]])
+        >>> metric.result()
+        Tensor(5., shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "mean_squared_error", dtype: DTypeLike | Policy | None = None
@@ -28,7 +35,14 @@ class MeanSquaredError(MeanMetricWrapper):
 
 
 class MeanAbsoluteError(MeanMetricWrapper):
-    """Mean of `losses.mean_absolute_error`."""
+    """Mean of `losses.mean_absolute_error`.
+
+    Examples:
+        >>> metric = laminar.metrics.MeanAbsoluteError()
+        >>> metric.update_state([[1.0, 2.0]], [[2.0, 5.0]])
+        >>> metric.result()
+        Tensor(2., shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "mean_absolute_error", dtype: DTypeLike | Policy | None = None
@@ -37,7 +51,14 @@ class MeanAbsoluteError(MeanMetricWrapper):
 
 
 class MeanAbsolutePercentageError(MeanMetricWrapper):
-    """Mean of `losses.mean_absolute_percentage_error`."""
+    """Mean of `losses.mean_absolute_percentage_error`.
+
+    Examples:
+        >>> metric = laminar.metrics.MeanAbsolutePercentageError()
+        >>> metric.update_state([[1.0, 2.0]], [[1.1, 2.0]])
+        >>> metric.result()
+        Tensor(5., shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -48,7 +69,14 @@ class MeanAbsolutePercentageError(MeanMetricWrapper):
 
 
 class MeanSquaredLogarithmicError(MeanMetricWrapper):
-    """Mean of `losses.mean_squared_logarithmic_error`."""
+    """Mean of `losses.mean_squared_logarithmic_error`.
+
+    Examples:
+        >>> metric = laminar.metrics.MeanSquaredLogarithmicError()
+        >>> metric.update_state([[0.0]], [[1.0]])
+        >>> metric.result()
+        Tensor(0.4805, shape=(), dtype=float32)
+    """
 
     def __init__(
         self,
@@ -59,7 +87,14 @@ class MeanSquaredLogarithmicError(MeanMetricWrapper):
 
 
 class LogCoshError(MeanMetricWrapper):
-    """Mean of `losses.log_cosh`."""
+    """Mean of `losses.log_cosh`.
+
+    Examples:
+        >>> metric = laminar.metrics.LogCoshError()
+        >>> metric.update_state([[0.0]], [[1.0]])
+        >>> metric.result()
+        Tensor(0.4338, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "logcosh", dtype: DTypeLike | Policy | None = None
@@ -68,7 +103,14 @@ class LogCoshError(MeanMetricWrapper):
 
 
 class RootMeanSquaredError(Mean):
-    """sqrt(mean((y_true - y_pred)**2)), the mean over all values of all batches."""
+    """sqrt(mean((y_true - y_pred)**2)), the mean over all values of all batches.
+
+    Examples:
+        >>> metric = laminar.metrics.RootMeanSquaredError()
+        >>> metric.update_state([[0.0, 0.0]], [[3.0, 4.0]])
+        >>> metric.result()
+        Tensor(3.5355, shape=(), dtype=float32)
+    """
 
     def __init__(
         self, name: str | None = "root_mean_squared_error", dtype: DTypeLike | Policy | None = None
@@ -93,7 +135,14 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
 
 
 class CosineSimilarity(MeanMetricWrapper):
-    """Mean of the cosine of the angle between labels and predictions along `axis`."""
+    """Mean of the cosine of the angle between labels and predictions along `axis`.
+
+    Examples:
+        >>> metric = laminar.metrics.CosineSimilarity()
+        >>> metric.update_state([[1.0, 0.0]], [[3.0, 4.0]])
+        >>> metric.result()
+        Tensor(0.6, shape=(), dtype=float32)
+    """
 
     _unwritten: ClassVar[dict[str, Any]] = {"axis": -1}
 
@@ -120,6 +169,12 @@ class R2Score(Metric):
 
     Raises:
         InvalidArgumentError: an argument has another value.
+
+    Examples:
+        >>> metric = laminar.metrics.R2Score()
+        >>> metric.update_state([[1.0], [2.0], [3.0]], [[1.0], [2.0], [4.0]])
+        >>> metric.result()
+        Tensor(0.5, shape=(), dtype=float32)
     """
 
     squared_sum: Variable

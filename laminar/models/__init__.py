@@ -27,7 +27,13 @@ def load_model(
     safe_mode: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Read a model from a file; see `laminar.saving.load_model`."""
+    """Read a model from a file; see `laminar.saving.load_model`.
+
+    Examples:
+        >>> laminar.Sequential([layers.Input((3,)), layers.Dense(2)]).save("model.keras")
+        >>> laminar.models.load_model("model.keras").output_shape
+        (None, 2)
+    """
     from laminar import saving  # the room above
 
     return saving.load_model(filepath, custom_objects, compile, safe_mode, **kwargs)
@@ -40,7 +46,14 @@ def save_model(
     zipped: bool | None = None,
     **kwargs: Any,
 ) -> None:
-    """Write a model to a file; see `laminar.saving.save_model`."""
+    """Write a model to a file; see `laminar.saving.save_model`.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> laminar.models.save_model(model, "model.keras")
+        >>> laminar.models.load_model("model.keras").output_shape
+        (None, 2)
+    """
     from laminar import saving  # the room above
 
     saving.save_model(model, filepath, overwrite, zipped, **kwargs)

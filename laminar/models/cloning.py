@@ -38,6 +38,12 @@ def clone_model(
     Raises:
         InvalidArgumentError: `model` is no model, `input_tensors` are not symbolic, or the model
             is of a class of its own, which can be cloned as a whole only.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> clone = laminar.models.clone_model(model)  # with weights of its own
+        >>> clone.output_shape
+        (None, 2)
     """
     if not isinstance(model, Model):
         raise InvalidArgumentError(f"clone_model: expected a model, got {model!r}")
@@ -129,6 +135,11 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
     Raises:
         DataLossError: the text is not JSON, or not a model.
         NotFoundError: it names a class that is not known.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> laminar.models.model_from_json(model.to_json()).output_shape
+        (None, 2)
     """
     from laminar.saving.whole import model_from_text  # saving stands on models
 

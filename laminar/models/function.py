@@ -23,6 +23,12 @@ class Function(Operation):
     Raises:
         InvalidArgumentError: something that is not a symbolic tensor, or outputs that need an
             input which is not given.
+
+    Examples:
+        >>> x = layers.Input((3,))
+        >>> function = laminar.Function(x, ops.sum(x, axis=1))
+        >>> function(np.array([[1.0, 2.0, 3.0]]))
+        Tensor([6.], shape=(1,), dtype=float32)
     """
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:

@@ -45,6 +45,15 @@ class Model(Trainer):
         outputs: symbolic tensors computed from `inputs`.
         name: of the model.
         trainable: whether training changes its weights.
+
+    Examples:
+        >>> x = layers.Input((8,))
+        >>> hidden = layers.Dense(16, activation="relu")(x)
+        >>> model = laminar.Model(x, layers.Dense(1)(hidden))
+        >>> model.compile("sgd", "mse")
+        >>> history = model.fit(np.ones((32, 8)), np.ones((32, 1)), epochs=2, verbose=0)
+        >>> len(history.history["loss"]), model.predict(np.ones((4, 8)), verbose=0).shape
+        (2, (4, 1))
     """
 
     _laminar_calls: CompiledCalls | None = None
@@ -490,6 +499,11 @@ class Functional(Model, metaclass=_FunctionalKind):
 
     A subclass of `Model` that hands inputs and outputs to its constructor counts as one in
     `isinstance`.
+
+    Examples:
+        >>> x = layers.Input((3,))
+        >>> isinstance(laminar.Model(x, layers.Dense(2)(x)), laminar.models.Functional)
+        True
     """
 
     _keras_module = "keras.src.models.functional"

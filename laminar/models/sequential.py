@@ -37,6 +37,13 @@ class Sequential(Model):
         layers: the layers, in order; more can be added with `add`.
         trainable: whether training changes the weights.
         name: of the model.
+
+    Examples:
+        >>> model = laminar.Sequential(
+        ...     [layers.Input((8,)), layers.Dense(16, "relu"), layers.Dense(1)]
+        ... )
+        >>> model.count_params(), model(np.ones((4, 8))).shape
+        (161, (4, 1))
     """
 
     _laminar_is_stack = True

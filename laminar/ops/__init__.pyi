@@ -298,9 +298,6 @@ from .products import outer as outer
 from .products import tensordot as tensordot
 from .products import vdot as vdot
 from .rearrangement import rearrange as rearrange
-from .recording import Recorder as Recorder
-from .recording import public as public
-from .recording import set_recorder as set_recorder
 from .reduction import all as all
 from .reduction import amax as amax
 from .reduction import amin as amin

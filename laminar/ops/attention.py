@@ -64,6 +64,12 @@ def dot_product_attention(
         InvalidArgumentError: flash_attention is true.
 
     Source: Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, equation 1.
+
+    Examples:
+        >>> q = np.ones((1, 1, 1, 2), "float32")  # (batch, time, heads, size)
+        >>> v = np.array([[[[1.0, 0.0]], [[3.0, 4.0]]]], "float32")
+        >>> ops.dot_product_attention(q, np.zeros((1, 2, 1, 2), "float32"), v)[0, 0]
+        Tensor([[2., 2.]], shape=(1, 2), dtype=float32)
     """
     if flash_attention:
         raise InvalidArgumentError(

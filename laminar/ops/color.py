@@ -33,6 +33,10 @@ def rgb_to_grayscale(images: TensorLike, data_format: DataFormat | None = None) 
 
     Returns:
         Images with one channel, in the type of `images`.
+
+    Examples:
+        >>> ops.image.rgb_to_grayscale(np.array([[[1.0, 0.0, 0.0]]], "float32"))
+        Tensor([[[0.2989]]], shape=(1, 1, 1), dtype=float32)
     """
 
     def compute(x: Tensor) -> Tensor:
@@ -78,6 +82,10 @@ def rgb_to_hsv(images: TensorLike, data_format: DataFormat | None = None) -> Ten
         data_format: "channels_last" or "channels_first", by default the global one.
 
     Source: Smith, "Color gamut transform pairs", SIGGRAPH 1978.
+
+    Examples:
+        >>> ops.image.rgb_to_hsv(np.array([[[0.5, 0.0, 0.0]]], "float32"))
+        Tensor([[[0. , 1. , 0.5]]], shape=(1, 1, 3), dtype=float32)
     """
 
     def compute(r: Tensor, g: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -104,6 +112,10 @@ def hsv_to_rgb(images: TensorLike, data_format: DataFormat | None = None) -> Ten
         data_format: "channels_last" or "channels_first", by default the global one.
 
     Source: Smith, "Color gamut transform pairs", SIGGRAPH 1978.
+
+    Examples:
+        >>> ops.image.hsv_to_rgb(np.array([[[0.0, 1.0, 0.5]]], "float32"))
+        Tensor([[[0.5, 0. , 0. ]]], shape=(1, 1, 3), dtype=float32)
     """
 
     def compute(h: Tensor, s: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -62,115 +62,210 @@ def _compare(op: OpDef, x1: TensorLike, x2: TensorLike) -> Tensor:
 
 @public
 def equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 == x2."""
+    """x1 == x2.
+
+    Examples:
+        >>> ops.equal([1, 2], [1, 3])
+        Tensor([ True, False], shape=(2,), dtype=bool)
+    """
     return _compare(engine.equal, x1, x2)
 
 
 @public
 def not_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 != x2."""
+    """x1 != x2.
+
+    Examples:
+        >>> ops.not_equal([1, 2], [1, 3])
+        Tensor([False,  True], shape=(2,), dtype=bool)
+    """
     return _compare(engine.not_equal, x1, x2)
 
 
 @public
 def less(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 < x2."""
+    """x1 < x2.
+
+    Examples:
+        >>> ops.less([1, 2, 3], 2)
+        Tensor([ True, False, False], shape=(3,), dtype=bool)
+    """
     return engine.less(*pair(x1, x2))
 
 
 @public
 def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 <= x2."""
+    """x1 <= x2.
+
+    Examples:
+        >>> ops.less_equal([1, 2, 3], 2)
+        Tensor([ True,  True, False], shape=(3,), dtype=bool)
+    """
     return engine.less_equal(*pair(x1, x2))
 
 
 @public
 def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 > x2."""
+    """x1 > x2.
+
+    Examples:
+        >>> ops.greater([1, 2, 3], 2)
+        Tensor([False, False,  True], shape=(3,), dtype=bool)
+    """
     return engine.greater(*pair(x1, x2))
 
 
 @public
 def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 >= x2."""
+    """x1 >= x2.
+
+    Examples:
+        >>> ops.greater_equal([1, 2, 3], 2)
+        Tensor([False,  True,  True], shape=(3,), dtype=bool)
+    """
     return engine.greater_equal(*pair(x1, x2))
 
 
 @public
 def logical_and(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Whether both hold (are not 0)."""
+    """Whether both hold (are not 0).
+
+    Examples:
+        >>> ops.logical_and([True, True], [True, False])
+        Tensor([ True, False], shape=(2,), dtype=bool)
+    """
     return engine.logical_and(boolean(x1), boolean(x2))
 
 
 @public
 def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Whether one holds (is not 0)."""
+    """Whether one holds (is not 0).
+
+    Examples:
+        >>> ops.logical_or([True, False], [False, False])
+        Tensor([ True, False], shape=(2,), dtype=bool)
+    """
     return engine.logical_or(boolean(x1), boolean(x2))
 
 
 @public
 def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Whether exactly one holds (is not 0)."""
+    """Whether exactly one holds (is not 0).
+
+    Examples:
+        >>> ops.logical_xor([True, True], [True, False])
+        Tensor([False,  True], shape=(2,), dtype=bool)
+    """
     return engine.logical_xor(boolean(x1), boolean(x2))
 
 
 @public
 def logical_not(x: TensorLike) -> Tensor:
-    """Whether x does not hold (is 0)."""
+    """Whether x does not hold (is 0).
+
+    Examples:
+        >>> ops.logical_not([True, False])
+        Tensor([False,  True], shape=(2,), dtype=bool)
+    """
     return engine.logical_not(boolean(x))
 
 
 @public
 def bitwise_and(x: TensorLike, y: TensorLike) -> Tensor:
-    """The bits set in both; for bools, logical and."""
+    """The bits set in both; for bools, logical and.
+
+    Examples:
+        >>> ops.bitwise_and([12, 10], 6)
+        Tensor([4, 2], shape=(2,), dtype=int32)
+    """
     return engine.bitwise_and(*pair(x, y))
 
 
 @public
 def bitwise_or(x: TensorLike, y: TensorLike) -> Tensor:
-    """The bits set in either; for bools, logical or."""
+    """The bits set in either; for bools, logical or.
+
+    Examples:
+        >>> ops.bitwise_or([12, 10], 6)
+        Tensor([14, 14], shape=(2,), dtype=int32)
+    """
     return engine.bitwise_or(*pair(x, y))
 
 
 @public
 def bitwise_xor(x: TensorLike, y: TensorLike) -> Tensor:
-    """The bits set in one alone; for bools, logical exclusive or."""
+    """The bits set in one alone; for bools, logical exclusive or.
+
+    Examples:
+        >>> ops.bitwise_xor([12, 10], 6)
+        Tensor([10, 12], shape=(2,), dtype=int32)
+    """
     return engine.bitwise_xor(*pair(x, y))
 
 
 @public
 def bitwise_not(x: TensorLike) -> Tensor:
-    """All bits turned; for bools, logical not."""
+    """All bits turned; for bools, logical not.
+
+    Examples:
+        >>> ops.bitwise_not([0, 5])
+        Tensor([-1, -6], shape=(2,), dtype=int32)
+    """
     return engine.bitwise_not(tensor(x))
 
 
 @public
 def bitwise_invert(x: TensorLike) -> Tensor:
-    """All bits turned; for bools, logical not."""
+    """All bits turned; for bools, logical not.
+
+    Examples:
+        >>> ops.bitwise_invert([0, 5])
+        Tensor([-1, -6], shape=(2,), dtype=int32)
+    """
     return engine.bitwise_not(tensor(x))
 
 
 @public
 def bitwise_left_shift(x: TensorLike, y: TensorLike) -> Tensor:
-    """x * 2**y, for integers."""
+    """x * 2**y, for integers.
+
+    Examples:
+        >>> ops.bitwise_left_shift([1, 3], 2)
+        Tensor([ 4, 12], shape=(2,), dtype=int32)
+    """
     return engine.left_shift(*pair(x, y))
 
 
 @public
 def left_shift(x: TensorLike, y: TensorLike) -> Tensor:
-    """x * 2**y, for integers."""
+    """x * 2**y, for integers.
+
+    Examples:
+        >>> ops.left_shift([1, 3], 2)
+        Tensor([ 4, 12], shape=(2,), dtype=int32)
+    """
     return engine.left_shift(*pair(x, y))
 
 
 @public
 def bitwise_right_shift(x: TensorLike, y: TensorLike) -> Tensor:
-    """floor(x / 2**y), for integers."""
+    """floor(x / 2**y), for integers.
+
+    Examples:
+        >>> ops.bitwise_right_shift([8, 13], 2)
+        Tensor([2, 3], shape=(2,), dtype=int32)
+    """
     return engine.right_shift(*pair(x, y))
 
 
 @public
 def right_shift(x: TensorLike, y: TensorLike) -> Tensor:
-    """floor(x / 2**y), for integers."""
+    """floor(x / 2**y), for integers.
+
+    Examples:
+        >>> ops.right_shift([8, 13], 2)
+        Tensor([2, 3], shape=(2,), dtype=int32)
+    """
     return engine.right_shift(*pair(x, y))
 
 
@@ -181,21 +276,36 @@ def _none(x: Tensor) -> Tensor:
 
 @public
 def isnan(x: TensorLike) -> Tensor:
-    """Whether x is NaN."""
+    """Whether x is NaN.
+
+    Examples:
+        >>> ops.isnan([1.0, np.inf, np.nan])
+        Tensor([False, False,  True], shape=(3,), dtype=bool)
+    """
     x = tensor(x)
     return engine.is_nan(x) if x.dtype.is_differentiable else _none(x)
 
 
 @public
 def isinf(x: TensorLike) -> Tensor:
-    """Whether x is infinite."""
+    """Whether x is infinite.
+
+    Examples:
+        >>> ops.isinf([1.0, np.inf, np.nan])
+        Tensor([False,  True, False], shape=(3,), dtype=bool)
+    """
     x = tensor(x)
     return engine.is_inf(x) if x.dtype.is_differentiable else _none(x)
 
 
 @public
 def isfinite(x: TensorLike) -> Tensor:
-    """Whether x is neither infinite nor NaN."""
+    """Whether x is neither infinite nor NaN.
+
+    Examples:
+        >>> ops.isfinite([1.0, np.inf, np.nan])
+        Tensor([ True, False, False], shape=(3,), dtype=bool)
+    """
     x = tensor(x)
     if x.dtype.is_floating:
         return engine.is_finite(x)
@@ -206,21 +316,36 @@ def isfinite(x: TensorLike) -> Tensor:
 
 @public
 def isposinf(x: TensorLike) -> Tensor:
-    """Whether x is infinity."""
+    """Whether x is infinity.
+
+    Examples:
+        >>> ops.isposinf([np.inf, -np.inf])
+        Tensor([ True, False], shape=(2,), dtype=bool)
+    """
     x = tensor(x)
     return engine.equal(x, tensor(float("inf"), x.dtype)) if x.dtype.is_floating else _none(x)
 
 
 @public
 def isneginf(x: TensorLike) -> Tensor:
-    """Whether x is minus infinity."""
+    """Whether x is minus infinity.
+
+    Examples:
+        >>> ops.isneginf([np.inf, -np.inf])
+        Tensor([False,  True], shape=(2,), dtype=bool)
+    """
     x = tensor(x)
     return engine.equal(x, tensor(float("-inf"), x.dtype)) if x.dtype.is_floating else _none(x)
 
 
 @public
 def isreal(x: TensorLike) -> Tensor:
-    """Whether x has no imaginary part."""
+    """Whether x has no imaginary part.
+
+    Examples:
+        >>> ops.isreal([1 + 0j, 1 + 2j])
+        Tensor([ True, False], shape=(2,), dtype=bool)
+    """
     x = tensor(x)
     return engine.equal(x, arithmetic.conj(x)) if x.dtype.is_complex else _all(x)
 
@@ -233,7 +358,12 @@ def _all(x: Tensor) -> Tensor:
 def isclose(
     x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |x1 - x2| <= atol + rtol * |x2|; equal infinities are close."""
+    """Whether |x1 - x2| <= atol + rtol * |x2|; equal infinities are close.
+
+    Examples:
+        >>> ops.isclose([1.0, 2.0], [1.0 + 1e-7, 2.1])
+        Tensor([ True, False], shape=(2,), dtype=bool)
+    """
     a, b = floating_pair(x1, x2)
     limit = arithmetic.add(
         arithmetic.multiply(arithmetic.absolute(b), tensor(rtol, b.dtype)), tensor(atol, b.dtype)
@@ -250,7 +380,12 @@ def isclose(
 def allclose(
     x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether `isclose` holds everywhere, a scalar."""
+    """Whether `isclose` holds everywhere, a scalar.
+
+    Examples:
+        >>> ops.allclose([1.0, 2.0], [1.0, 2.0 + 1e-7])
+        Tensor(True, shape=(), dtype=bool)
+    """
     return reduce_all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
@@ -262,6 +397,10 @@ def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | 
 
     Raises:
         InvalidArgumentError: one of x1 and x2 is given without the other.
+
+    Examples:
+        >>> ops.where([True, False], [1, 2], [10, 20])
+        Tensor([ 1, 20], shape=(2,), dtype=int32)
     """
     if (x1 is None) != (x2 is None):
         raise InvalidArgumentError("where: give both x1 and x2, or neither")
@@ -276,6 +415,11 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLi
 
     Raises:
         InvalidArgumentError: the lists differ in length, or are empty.
+
+    Examples:
+        >>> x = np.array([-2, 0, 3])
+        >>> ops.select([x < 0, x > 0], [-x, x * 10], default=7)
+        Tensor([ 2,  7, 30], shape=(3,), dtype=int64)
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise InvalidArgumentError(

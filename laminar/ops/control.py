@@ -48,6 +48,10 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     Raises:
         InvalidArgumentError: the structures differ, or `pred` is not a scalar.
         DTypeError: an output has another type in each branch.
+
+    Examples:
+        >>> ops.cond(ops.greater(3, 2), lambda: "larger", lambda: "smaller")
+        'larger'
     """
     return engine.cond(pred, true_fn, false_fn)
 
@@ -61,6 +65,10 @@ def switch(
     Raises:
         InvalidArgumentError: the branches return different structures while a graph is built.
         DTypeError: an output has another type in each branch.
+
+    Examples:
+        >>> ops.switch(1, [lambda x: x + 1, lambda x: x * 10], 5)
+        50
     """
     if hasattr(index, "__laminar_tensor__"):
         index = index.__laminar_tensor__()
@@ -97,6 +105,10 @@ def while_loop(
     Raises:
         DTypeError, ShapeError: `body` changes the type or shape of a variable.
         InvalidArgumentError: it returns another structure, or `cond` is not one bool.
+
+    Examples:
+        >>> ops.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (0, 1))
+        (Tensor(3, shape=(), dtype=int32), Tensor(8, shape=(), dtype=int32))
     """
     return engine.while_loop(
         cond,
@@ -116,6 +128,10 @@ def fori_loop(
 
     Raises:
         DTypeError, ShapeError: `body_fun` changes the type or shape of the value.
+
+    Examples:
+        >>> ops.fori_loop(0, 5, lambda i, total: total + i, 0)
+        10
     """
     return engine.fori_loop(lower, upper, body_fun, init_val)
 
@@ -131,13 +147,22 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     Raises:
         ShapeError: the first axes differ, or are empty and no graph is being built: the form of
             the result is then unknown.
+
+    Examples:
+        >>> ops.map(lambda row: ops.sum(row), np.array([[1, 2], [3, 4]]))
+        Tensor([3, 7], shape=(2,), dtype=int64)
     """
     return engine.map_slices(f, xs)
 
 
 @public
 def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
-    """`function` of each slice of `elements` along the first axis, stacked; see `map`."""
+    """`function` of each slice of `elements` along the first axis, stacked; see `map`.
+
+    Examples:
+        >>> ops.vectorized_map(lambda row: ops.max(row), np.array([[1, 5], [4, 2]]))
+        Tensor([5, 4], shape=(2,), dtype=int64)
+    """
     return engine.map_slices(function, elements)
 
 
@@ -167,6 +192,11 @@ def scan(
     Raises:
         InvalidArgumentError: neither `xs` nor `length`, or they contradict each other.
         DTypeError, ShapeError: `f` changes the type or shape of the carry.
+
+    Examples:
+        >>> last, sums = ops.scan(lambda total, x: (total + x, total + x), 0, np.array([1, 2, 3]))
+        >>> last, sums
+        (Tensor(6, shape=(), dtype=int64), Tensor([1, 3, 6], shape=(3,), dtype=int64))
     """
     return engine.scan(f, init, xs, length, reverse=reverse, unroll=unroll is True)
 
@@ -188,6 +218,10 @@ def associative_scan(
         ShapeError: the sizes along `axis` differ.
 
     Source: Blelloch, "Prefix sums and their applications", 1990, section 1.2.
+
+    Examples:
+        >>> ops.associative_scan(ops.add, np.array([1, 2, 3, 4]))
+        Tensor([ 1,  3,  6, 10], shape=(4,), dtype=int64)
     """
     elems = map_structure(tensor, elems)
     leaves = [axes.moveaxis(x, axis, 0) for x in flatten(elems)]

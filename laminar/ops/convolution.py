@@ -80,6 +80,10 @@ def conv(
 
     Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
         arXiv:1603.07285.
+
+    Examples:
+        >>> ops.conv([[[1.0], [2.0], [4.0]]], kernel=[[[1.0]], [[-1.0]]])[0, :, 0]
+        Tensor([-1., -2.], shape=(2,), dtype=float32)
     """
     x, weights = _operands(inputs, kernel)
 
@@ -117,6 +121,11 @@ def depthwise_conv(
 
     Returns:
         (batch, *positions, channels * multiplier), in the layout of the inputs.
+
+    Examples:
+        >>> x = np.array([[[1.0, 10.0], [2.0, 20.0]]])  # two channels
+        >>> ops.depthwise_conv(x, kernel=[[[1.0], [1.0]], [[1.0], [2.0]]])
+        Tensor([[[ 3., 50.]]], shape=(1, 1, 2), dtype=float64)
     """
     x, weights = _operands(inputs, kernel)
     return channels_last(
@@ -151,6 +160,13 @@ def separable_conv(
 
     Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
         arXiv:1610.02357, section 1.
+
+    Examples:
+        >>> x = np.ones((1, 3, 1), "float32")
+        >>> depthwise, pointwise = np.ones((2, 1, 1)), np.array([[[1.0, 10.0]]])
+        >>> ops.separable_conv(x, depthwise, pointwise)[0]
+        Tensor([[ 2., 20.],
+                [ 2., 20.]], shape=(2, 2), dtype=float64)
     """
     x, depth, point = _operands(inputs, depthwise_kernel, pointwise_kernel)
     return channels_last(
@@ -185,6 +201,10 @@ def conv_transpose(
 
     Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
         arXiv:1603.07285, section 4.
+
+    Examples:
+        >>> ops.conv_transpose([[[1.0], [2.0]]], kernel=[[[1.0]], [[10.0]]], strides=2)[0, :, 0]
+        Tensor([ 1., 10.,  2., 20.], shape=(4,), dtype=float32)
     """
     x, weights = _operands(inputs, kernel)
     return channels_last(

@@ -58,6 +58,10 @@ def shape(x: Any) -> tuple[Any, ...]:
 
     Raises:
         ShapeError: the number of axes is unknown.
+
+    Examples:
+        >>> ops.shape(np.zeros((2, 3)))
+        (2, 3)
     """
     if not isinstance(x, GraphTensor):
         return tuple(x.shape) if hasattr(x, "shape") else tuple(tensor(x).shape)
@@ -66,12 +70,22 @@ def shape(x: Any) -> tuple[Any, ...]:
 
 
 def dtype(x: Any) -> str:
-    """The element type of `x`, as a string."""
+    """The element type of `x`, as a string.
+
+    Examples:
+        >>> ops.dtype(ops.ones((2,), "bfloat16"))
+        'bfloat16'
+    """
     return str(as_dtype(x.dtype) if hasattr(x, "dtype") else tensor(x).dtype)
 
 
 def is_tensor(x: object) -> bool:
-    """Whether `x` is a tensor of laminar's."""
+    """Whether `x` is a tensor of laminar's.
+
+    Examples:
+        >>> ops.is_tensor(ops.ones(2)), ops.is_tensor(np.ones(2))
+        (True, False)
+    """
     return isinstance(x, Tensor)
 
 
@@ -90,6 +104,10 @@ def convert_to_tensor(
             type, as it is of a tensor. Python's numbers must fit.
         sparse: must not be true: laminar has dense tensors only.
         ragged: must not be true.
+
+    Examples:
+        >>> ops.convert_to_tensor([1, 2], dtype="float32")
+        Tensor([1., 2.], shape=(2,), dtype=float32)
     """
     if sparse or ragged:
         raise InvalidArgumentError("convert_to_tensor: there are dense tensors only")
@@ -104,6 +122,10 @@ def convert_to_numpy(x: TensorLike) -> np.ndarray[Any, Any]:
 
     Raises:
         FailedPreconditionError: `x` is symbolic.
+
+    Examples:
+        >>> ops.convert_to_numpy(ops.ones((2,)))
+        array([1., 1.], dtype=float32)
     """
     found: np.ndarray[Any, Any] = engine_convert(x).numpy()
     return found
@@ -111,7 +133,12 @@ def convert_to_numpy(x: TensorLike) -> np.ndarray[Any, Any]:
 
 @public
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """`x` with another element type."""
+    """`x` with another element type.
+
+    Examples:
+        >>> ops.cast([1.9, -1.9], "int32")
+        Tensor([ 1, -1], shape=(2,), dtype=int32)
+    """
     wanted = as_dtype(dtype)
     if isinstance(x, Tensor):
         return engine_cast(x, wanted)
@@ -123,7 +150,12 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
 
 @public
 def saturate_cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """`x` with another element type; values beyond the range of that type become its limits."""
+    """`x` with another element type; values beyond the range of that type become its limits.
+
+    Examples:
+        >>> ops.saturate_cast([-5.0, 300.0], "uint8")
+        Tensor([  0, 255], shape=(2,), dtype=uint8)
+    """
     x, wanted = tensor(x), as_dtype(dtype)
     if x.dtype.is_complex or wanted not in INTEGER or x.dtype == bool_:
         return engine_cast(x, wanted)
@@ -148,7 +180,12 @@ def _common_range(source: DType, target: DType) -> tuple[Any, Any]:
 
 @public
 def stop_gradient(variable: TensorLike) -> Tensor:
-    """`variable` itself, through which no gradient flows."""
+    """`variable` itself, through which no gradient flows.
+
+    Examples:
+        >>> laminar.grad(lambda x: ops.stop_gradient(x) * x)(ops.array(3.0))
+        Tensor(3., shape=(), dtype=float32)
+    """
     return basic.stop_gradient(tensor(variable))
 
 
@@ -160,6 +197,10 @@ def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor
         x: any tensor.
         num: how many, needed where the size of the axis is unknown.
         axis: the axis to take apart.
+
+    Examples:
+        >>> ops.unstack(np.array([[1, 2], [3, 4]]))
+        [Tensor([1, 2], shape=(2,), dtype=int64), Tensor([3, 4], shape=(2,), dtype=int64)]
     """
     return list(engine_join.unstack(tensor(x), num, axis))
 
@@ -175,6 +216,11 @@ def slice(inputs: TensorLike, start_indices: TensorLike, shape: ShapeLike) -> Te
 
     Raises:
         InvalidArgumentError: the block does not lie inside.
+
+    Examples:
+        >>> ops.slice(np.arange(6).reshape(2, 3), (0, 1), (2, 2))
+        Tensor([[1, 2],
+                [4, 5]], shape=(2, 2), dtype=int64)
     """
     return slicing.slice_at(tensor(inputs), _integers(start_indices), _integers(shape))
 
@@ -185,6 +231,10 @@ def slice_update(inputs: TensorLike, start_indices: TensorLike, updates: TensorL
 
     Raises:
         InvalidArgumentError: the block does not lie inside.
+
+    Examples:
+        >>> ops.slice_update([1, 2, 3, 4], [1], [20, 30])
+        Tensor([ 1, 20, 30,  4], shape=(4,), dtype=int32)
     """
     x = tensor(inputs)
     return slicing.slice_update(x, _integers(start_indices), tensor(updates, x.dtype))
@@ -205,6 +255,10 @@ def scatter(indices: TensorLike, values: TensorLike, shape: ShapeLike) -> Tensor
         indices: (i..., k), integers: positions in the first k axes.
         values: (i..., q...).
         shape: (n_0, ..., n_k-1, q...).
+
+    Examples:
+        >>> ops.scatter([[0], [2]], [10, 20], shape=(4,))
+        Tensor([10,  0, 20,  0], shape=(4,), dtype=int32)
     """
     return gather.scatter_nd(_index(indices), tensor(values), shape)
 
@@ -238,6 +292,10 @@ def scatter_update(
 
     Raises:
         InvalidArgumentError: another reduction, or an index out of range.
+
+    Examples:
+        >>> ops.scatter_update([1, 2, 3], [[0], [2]], [10, 30])
+        Tensor([10,  2, 30], shape=(3,), dtype=int32)
     """
     if reduction not in _SCATTER:
         one_of("scatter_update", "reduction", reduction, ["add", "mul", "max", "min"])

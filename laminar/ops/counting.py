@@ -37,6 +37,10 @@ def bincount(
 
     Raises:
         ShapeError: `x` has another number of axes.
+
+    Examples:
+        >>> ops.bincount([0, 1, 1, 3])
+        Tensor([1, 2, 0, 1], shape=(4,), dtype=int32)
     """
     if sparse:
         raise InvalidArgumentError("bincount: there are dense tensors only, sparse must be false")
@@ -81,6 +85,13 @@ def histogram(
     Raises:
         ShapeError: `x` has another number of axes.
         InvalidArgumentError: no bins, or an empty range.
+
+    Examples:
+        >>> counts, edges = ops.histogram([1, 1, 2, 4], bins=3)
+        >>> counts
+        Tensor([2., 1., 1.], shape=(3,), dtype=float32)
+        >>> edges
+        Tensor([1., 2., 3., 4.], shape=(4,), dtype=float32)
     """
     values = floating(x)
     if known_rank("histogram", values) != 1:

@@ -64,7 +64,12 @@ __all__ = [
 
 @public
 def array(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """A tensor of `x`: a number, nested list, array or tensor."""
+    """A tensor of `x`: a number, nested list, array or tensor.
+
+    Examples:
+        >>> ops.array([1, 2], dtype="float32")
+        Tensor([1., 2.], shape=(2,), dtype=float32)
+    """
     return tensor(x, None if dtype is None else as_dtype(dtype))
 
 
@@ -80,52 +85,92 @@ def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = Non
         shape: ints or scalar integer tensors.
         fill_value: a number, or anything that broadcasts to `shape`.
         dtype: element type, by default the default float.
+
+    Examples:
+        >>> ops.full((2, 2), 7)
+        Tensor([[7., 7.],
+                [7., 7.]], shape=(2, 2), dtype=float32)
     """
     return _filled(shape, fill_value, dtype)
 
 
 @public
 def zeros(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
-    """A tensor of `shape` with 0 everywhere; by default of the default float."""
+    """A tensor of `shape` with 0 everywhere; by default of the default float.
+
+    Examples:
+        >>> ops.zeros((2,))
+        Tensor([0., 0.], shape=(2,), dtype=float32)
+    """
     return _filled(shape, 0, dtype)
 
 
 @public
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
-    """A tensor of `shape` with 1 everywhere; by default of the default float."""
+    """A tensor of `shape` with 1 everywhere; by default of the default float.
+
+    Examples:
+        >>> ops.ones((2,))
+        Tensor([1., 1.], shape=(2,), dtype=float32)
+    """
     return _filled(shape, 1, dtype)
 
 
 @public
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
-    """A tensor of `shape` whose values do not matter (they are 0)."""
+    """A tensor of `shape` whose values do not matter (they are 0).
+
+    Examples:
+        >>> ops.empty((2, 3)).shape
+        (2, 3)
+    """
     return _filled(shape, 0, dtype)
 
 
 @public
 def full_like(x: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """A tensor of the shape of `x`, and by default of its type, with `fill_value` everywhere."""
+    """A tensor of the shape of `x`, and by default of its type, with `fill_value` everywhere.
+
+    Examples:
+        >>> ops.full_like([1, 2], 7)
+        Tensor([7, 7], shape=(2,), dtype=int32)
+    """
     x = tensor(x)
     return broadcast_like(tensor(fill_value, x.dtype if dtype is None else as_dtype(dtype)), x)
 
 
 @public
 def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Zeros of the shape of `x`, and by default of its type."""
+    """Zeros of the shape of `x`, and by default of its type.
+
+    Examples:
+        >>> ops.zeros_like([5, 6])
+        Tensor([0, 0], shape=(2,), dtype=int32)
+    """
     found = basic.zeros_like(tensor(x))
     return found if dtype is None else cast(found, dtype)
 
 
 @public
 def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Ones of the shape of `x`, and by default of its type."""
+    """Ones of the shape of `x`, and by default of its type.
+
+    Examples:
+        >>> ops.ones_like([5, 6])
+        Tensor([1, 1], shape=(2,), dtype=int32)
+    """
     found = basic.ones_like(tensor(x))
     return found if dtype is None else cast(found, dtype)
 
 
 @public
 def empty_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """A tensor like `x` whose values do not matter (they are 0)."""
+    """A tensor like `x` whose values do not matter (they are 0).
+
+    Examples:
+        >>> ops.empty_like([[1, 2, 3]]).shape
+        (1, 3)
+    """
     found = basic.zeros_like(tensor(x))
     return found if dtype is None else cast(found, dtype)
 
@@ -141,6 +186,11 @@ def eye(
 
     Raises:
         DTypeError: a size is no whole number.
+
+    Examples:
+        >>> ops.eye(2, 3)
+        Tensor([[1., 0., 0.],
+                [0., 1., 0.]], shape=(2, 3), dtype=float32)
     """
     for size in (N, M):
         dtype_of = getattr(size, "dtype", None)
@@ -151,7 +201,13 @@ def eye(
 
 @public
 def identity(n: SizeLike, dtype: DTypeLike | None = None) -> Tensor:
-    """An n by n matrix with 1 on the main diagonal, 0 elsewhere."""
+    """An n by n matrix with 1 on the main diagonal, 0 elsewhere.
+
+    Examples:
+        >>> ops.identity(2)
+        Tensor([[1., 0.],
+                [0., 1.]], shape=(2, 2), dtype=float32)
+    """
     return engine.eye(n, None, 0, dtype_or_float(dtype))
 
 
@@ -162,7 +218,14 @@ def tri(
     k: int = 0,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """An N by M matrix with 1 on and below diagonal `k`, 0 above."""
+    """An N by M matrix with 1 on and below diagonal `k`, 0 above.
+
+    Examples:
+        >>> ops.tri(3)
+        Tensor([[1., 0., 0.],
+                [1., 1., 0.],
+                [1., 1., 1.]], shape=(3, 3), dtype=float32)
+    """
     return diagonals.tril(_filled((N, N if M is None else M), 1, dtype), k)
 
 
@@ -180,6 +243,10 @@ def arange(
         stop: the bound, itself left out.
         step: the distance, by default 1.
         dtype: element type; by default what the numbers have in common.
+
+    Examples:
+        >>> ops.arange(1, 10, 3)
+        Tensor([1, 4, 7], shape=(3,), dtype=int32)
     """
     if stop is None:
         start, stop = 0, start
@@ -208,6 +275,10 @@ def linspace(
         retstep: whether to return the distance too, as a second result.
         dtype: element type, by default floating.
         axis: the place of the new axis.
+
+    Examples:
+        >>> ops.linspace(0.0, 1.0, num=5)
+        Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], shape=(5,), dtype=float32)
     """
     found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
     wide = found if found.is_floating else float64
@@ -231,7 +302,12 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`num` values from base**start to base**stop, each the same factor times the one before."""
+    """`num` values from base**start to base**stop, each the same factor times the one before.
+
+    Examples:
+        >>> ops.logspace(0.0, 3.0, num=4)
+        Tensor([   1.,   10.,  100., 1000.], shape=(4,), dtype=float32)
+    """
     found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
     wide = found if found.is_floating else float64
     exponents = engine.linspace(tensor(start, wide), tensor(stop, wide), num, endpoint, axis=axis)
@@ -247,7 +323,12 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`num` values from `start` to `stop`, each the same factor times the one before."""
+    """`num` values from `start` to `stop`, each the same factor times the one before.
+
+    Examples:
+        >>> ops.geomspace(1.0, 1000.0, num=4)
+        Tensor([   1.    ,   10.    ,  100.    , 1000.0001], shape=(4,), dtype=float32)
+    """
     found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
     wide = found if found.is_floating else float64
     first, last = tensor(start, wide), tensor(stop, wide)
@@ -259,37 +340,71 @@ def geomspace(
 
 @public
 def diag(x: TensorLike, k: int = 0) -> Tensor:
-    """The matrix with the vector `x` on diagonal `k`; of a matrix `x`, that diagonal."""
+    """The matrix with the vector `x` on diagonal `k`; of a matrix `x`, that diagonal.
+
+    Examples:
+        >>> ops.diag([1, 2])
+        Tensor([[1, 0],
+                [0, 2]], shape=(2, 2), dtype=int32)
+    """
     return diagonals.diag(tensor(x), k)
 
 
 @public
 def diagflat(x: TensorLike, k: int = 0) -> Tensor:
-    """The matrix with the elements of `x`, in row order, on diagonal `k`."""
+    """The matrix with the elements of `x`, in row order, on diagonal `k`.
+
+    Examples:
+        >>> ops.diagflat([[1], [2]])
+        Tensor([[1, 0],
+                [0, 2]], shape=(2, 2), dtype=int32)
+    """
     return diagonals.matrix_diag(reshape(tensor(x), (-1,)), k)
 
 
 @public
 def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The elements x[..., i, i + offset, ...] of the matrices along two axes, as the last axis."""
+    """The elements x[..., i, i + offset, ...] of the matrices along two axes, as the last axis.
+
+    Examples:
+        >>> ops.diagonal([[1, 2], [3, 4]])
+        Tensor([1, 4], shape=(2,), dtype=int32)
+    """
     return diagonals.diagonal(tensor(x), offset, axis1, axis2)
 
 
 @public
 def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum along a diagonal."""
+    """The sum along a diagonal.
+
+    Examples:
+        >>> ops.trace([[1, 2], [3, 4]])
+        Tensor(5, shape=(), dtype=int32)
+    """
     return _sum(diagonals.diagonal(tensor(x), offset, axis1, axis2), -1)
 
 
 @public
 def tril(x: TensorLike, k: int = 0) -> Tensor:
-    """`x` with zeros above diagonal `k` of its last two axes."""
+    """`x` with zeros above diagonal `k` of its last two axes.
+
+    Examples:
+        >>> ops.tril([[1, 2], [3, 4]])
+        Tensor([[1, 0],
+                [3, 4]], shape=(2, 2), dtype=int32)
+    """
     return diagonals.tril(tensor(x), k)
 
 
 @public
 def triu(x: TensorLike, k: int = 0) -> Tensor:
-    """`x` with zeros below diagonal `k` of its last two axes."""
+    """`x` with zeros below diagonal `k` of its last two axes.
+
+    Examples:
+        >>> ops.triu([[1, 2], [3, 4]])
+        Tensor([[1, 2],
+                [0, 4]], shape=(2, 2), dtype=int32)
+    """
     return diagonals.triu(tensor(x), k)
 
 
@@ -304,6 +419,12 @@ def vander(x: TensorLike, N: SupportsInt | None = None, increasing: bool = False
 
     Raises:
         ShapeError: `x` is no vector.
+
+    Examples:
+        >>> ops.vander([1, 2, 3])
+        Tensor([[1, 1, 1],
+                [4, 2, 1],
+                [9, 3, 1]], shape=(3, 3), dtype=int32)
     """
     x = numeric(x)
     if known_rank("vander", x) != 1:
@@ -339,25 +460,45 @@ def _cosine_window(n: SupportsInt, *terms: float) -> Tensor:
 
 @public
 def hanning(x: SupportsInt) -> Tensor:
-    """The Hann window of `x` points: 0.5 - 0.5 cos(2 pi i / (x - 1))."""
+    """The Hann window of `x` points: 0.5 - 0.5 cos(2 pi i / (x - 1)).
+
+    Examples:
+        >>> ops.hanning(5)
+        Tensor([0. , 0.5, 1. , 0.5, 0. ], shape=(5,), dtype=float32)
+    """
     return _cosine_window(x, 0.5, -0.5)
 
 
 @public
 def hamming(x: SupportsInt) -> Tensor:
-    """The Hamming window of `x` points: 0.54 - 0.46 cos(2 pi i / (x - 1))."""
+    """The Hamming window of `x` points: 0.54 - 0.46 cos(2 pi i / (x - 1)).
+
+    Examples:
+        >>> ops.hamming(5)
+        Tensor([0.08, 0.54, 1.  , 0.54, 0.08], shape=(5,), dtype=float32)
+    """
     return _cosine_window(x, 0.54, -0.46)
 
 
 @public
 def blackman(x: SupportsInt) -> Tensor:
-    """The Blackman window: 0.42 - 0.5 cos(t) + 0.08 cos(2 t) with t = 2 pi i / (x - 1)."""
+    """The Blackman window: 0.42 - 0.5 cos(t) + 0.08 cos(2 t) with t = 2 pi i / (x - 1).
+
+    Examples:
+        >>> ops.blackman(5)
+        Tensor([-0.  ,  0.34,  1.  ,  0.34, -0.  ], shape=(5,), dtype=float32)
+    """
     return _cosine_window(x, 0.42, -0.5, 0.08)
 
 
 @public
 def bartlett(x: SupportsInt) -> Tensor:
-    """The triangular window of `x` points, 0 at both ends."""
+    """The triangular window of `x` points, 0 at both ends.
+
+    Examples:
+        >>> ops.bartlett(5)
+        Tensor([0. , 0.5, 1. , 0.5, 0. ], shape=(5,), dtype=float32)
+    """
     if int(x) == 1:
         return _filled((1,), 1, None)
     i, last = _phase(x)
@@ -368,7 +509,12 @@ def bartlett(x: SupportsInt) -> Tensor:
 
 @public
 def kaiser(x: SupportsInt, beta: TensorLike) -> Tensor:
-    """The Kaiser window of `x` points: i0(beta sqrt(1 - (2 i / (x - 1) - 1)**2)) / i0(beta)."""
+    """The Kaiser window of `x` points: i0(beta sqrt(1 - (2 i / (x - 1) - 1)**2)) / i0(beta).
+
+    Examples:
+        >>> ops.kaiser(5, beta=4.0)
+        Tensor([0.0885, 0.6334, 1.    , 0.6334, 0.0885], shape=(5,), dtype=float32)
+    """
     if int(x) == 1:
         return _filled((1,), 1, None)
     i, last = _phase(x)

@@ -47,6 +47,11 @@ def ctc_loss(
         (batch,).
 
     Source: Graves et al., "Connectionist temporal classification", ICML 2006.
+
+    Examples:
+        >>> frames = np.zeros((1, 4, 3), "float32")  # three classes, equally probable
+        >>> ops.ctc_loss([[1, 2]], frames, target_length=[2], output_length=[4])
+        Tensor([1.6864], shape=(1,), dtype=float32)
     """
     logits = floating(output)
     logits = cast(logits, statistics_dtype(logits.dtype))
@@ -85,6 +90,12 @@ def ctc_decode(
 
     Raises:
         InvalidArgumentError: another strategy, or more than one path of "greedy".
+
+    Examples:
+        >>> frames = np.log([[[0.1, 0.8, 0.1], [0.1, 0.8, 0.1], [0.8, 0.1, 0.1]]])
+        >>> labels, scores = ops.ctc_decode(frames, [3], mask_index=0)
+        >>> labels[0, 0]
+        Tensor([ 1, -1, -1], shape=(3,), dtype=int32)
     """
     one_of("ctc_decode", "strategy", strategy, ("greedy", "beam_search"))
     scores = floating(inputs)

@@ -40,6 +40,11 @@ def one_hot(
         axis: the place of the new axis.
         dtype: element type, by default the default float.
         sparse: must be false.
+
+    Examples:
+        >>> ops.one_hot([0, 2], 3)
+        Tensor([[1., 0., 0.],
+                [0., 0., 1.]], shape=(2, 3), dtype=float32)
     """
     indices, count = _classes(x, num_classes, sparse)
     return creation.one_hot(indices, count, axis, dtype_or_float(dtype))
@@ -64,6 +69,10 @@ def multi_hot(
 
     Raises:
         InvalidArgumentError: without `num_classes`.
+
+    Examples:
+        >>> ops.multi_hot([0, 2], num_classes=4)
+        Tensor([1., 0., 1., 0.], shape=(4,), dtype=float32)
     """
     if num_classes is None:
         raise InvalidArgumentError(

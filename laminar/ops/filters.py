@@ -63,6 +63,14 @@ def gaussian_blur(
         kernel_size: width and height of the density.
         sigma: its deviation along width and height, in pixels.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Examples:
+        >>> image = np.zeros((1, 3, 3, 1), "float32")
+        >>> image[0, 1, 1, 0] = 1
+        >>> ops.image.gaussian_blur(image)[0, :, :, 0]
+        Tensor([[0.0751, 0.1238, 0.0751],
+                [0.1238, 0.2042, 0.1238],
+                [0.0751, 0.1238, 0.0751]], shape=(3, 3), dtype=float32)
     """
 
     def compute(x: Tensor) -> Tensor:
@@ -84,6 +92,11 @@ def sobel_edges(images: TensorLike, data_format: DataFormat | None = None) -> Te
 
     Returns:
         The shape of `images`, and a last axis of two: down, right.
+
+    Examples:
+        >>> image = np.tile(np.arange(4.0, dtype="float32"), (4, 1)).reshape(1, 4, 4, 1)
+        >>> ops.image.sobel_edges(image)[0, 1, 1]
+        Tensor([[0., 8.]], shape=(1, 2), dtype=float32)
     """
     x = floating(images)
     if x.shape.rank != 4:
@@ -128,6 +141,11 @@ def ssim(
 
     Source: Wang et al., "Image quality assessment: from error visibility to structural similarity",
         2004, equation 13.
+
+    Examples:
+        >>> image = np.random.default_rng(0).random((1, 16, 16, 1), "float32")
+        >>> ops.image.ssim(image, image)
+        Tensor([1.], shape=(1,), dtype=float32)
     """
     given = tensor(image1)
     a, b = floating_pair(given, image2)

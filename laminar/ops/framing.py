@@ -11,7 +11,6 @@ from laminar.engine.ops.array import padding as engine_padding
 from laminar.engine.ops.array.axes import transpose
 from laminar.engine.ops.array.index import get_item
 from laminar.engine.ops.array.join import concat
-from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math.arithmetic import maximum, minimum, rint
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import greater, where
@@ -23,6 +22,7 @@ from .arguments import axes_of, floating, one_of, tensor
 from .creation import full
 from .layout import known_dims, on_batch, sizes
 from .patches import windows
+from .products import matmul
 from .recording import public
 from .resampling import resampling_weights
 
@@ -65,6 +65,10 @@ def resize(
 
     Raises:
         InvalidArgumentError: an unknown choice, or both aspect ratio options.
+
+    Examples:
+        >>> ops.image.resize(np.array([[[0.0], [4.0]]], "float32"), (1, 4))[0, :, 0]
+        Tensor([0., 1., 3., 4.], shape=(4,), dtype=float32)
     """
     one_of("resize", "interpolation", interpolation, _INTERPOLATIONS)
     one_of("resize", "fill_mode", fill_mode, ("constant",))
@@ -178,6 +182,14 @@ def pad_images(
 
     Raises:
         InvalidArgumentError: too many or too few are given, or a border would be negative.
+
+    Examples:
+        >>> images = np.zeros((1, 4, 4, 3))
+        >>> padded = ops.image.pad_images(
+        ...     images, top_padding=1, left_padding=0, target_height=8, target_width=6
+        ... )
+        >>> padded.shape
+        (1, 8, 6, 3)
     """
 
     def compute(x: Tensor) -> Tensor:
@@ -214,6 +226,14 @@ def crop_images(
 
     Raises:
         InvalidArgumentError: too many or too few are given, or more is cut off than there is.
+
+    Examples:
+        >>> images = np.zeros((1, 8, 8, 3))
+        >>> cropped = ops.image.crop_images(
+        ...     images, top_cropping=2, left_cropping=1, target_height=4, target_width=5
+        ... )
+        >>> cropped.shape
+        (1, 4, 5, 3)
     """
 
     def compute(x: Tensor) -> Tensor:
@@ -266,6 +286,10 @@ def extract_patches(
         dilation_rate: distance of the pixels of a window.
         padding: "valid" or "same".
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Examples:
+        >>> ops.image.extract_patches(np.zeros((1, 6, 6, 3), "float32"), size=2, strides=2).shape
+        (1, 3, 3, 12)
     """
     spatial = 2 if isinstance(size, int) else len(size)
     return _patches(
@@ -282,7 +306,13 @@ def extract_patches_3d(
     padding: Padding = "valid",
     data_format: DataFormat | None = None,
 ) -> Tensor:
-    """As `extract_patches`, of volumes (batch, depth, height, width, channels) or of one volume."""
+    """As `extract_patches`, of volumes (batch, depth, height, width, channels) or of one volume.
+
+    Examples:
+        >>> volumes = np.zeros((1, 4, 4, 4, 1), "float32")
+        >>> ops.image.extract_patches_3d(volumes, size=2, strides=2).shape
+        (1, 2, 2, 2, 8)
+    """
     return _patches(
         "extract_patches_3d", volumes, size, strides, dilation_rate, padding, data_format, 3
     )
@@ -311,6 +341,11 @@ def scale_and_translate(
         antialias: whether, in shrinking, all places count.
 
     Places that fall outside of `images` give 0.
+
+    Examples:
+        >>> x = np.array([1.0, 2.0], "float32")
+        >>> ops.image.scale_and_translate(x, (4,), np.array([2.0]), np.array([0.0]), (0,), "linear")
+        Tensor([1.  , 1.25, 1.75, 2.  ], shape=(4,), dtype=float32)
     """
     given = tensor(images)
     x = floating(given)

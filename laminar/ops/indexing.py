@@ -55,6 +55,10 @@ def get_item(x: TensorLike, key: Any) -> Tensor:
     Args:
         x: any tensor.
         key: one item, or a tuple of: ints, slices, Ellipsis, None, integer arrays, masks.
+
+    Examples:
+        >>> ops.get_item([[1, 2], [3, 4]], (0, slice(None)))
+        Tensor([1, 2], shape=(2,), dtype=int32)
     """
     return index.get_item(tensor(x), key)
 
@@ -70,6 +74,10 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: an index is out of range.
+
+    Examples:
+        >>> ops.take([10, 20, 30], [2, 0])
+        Tensor([30, 10], shape=(2,), dtype=int32)
     """
     found = tensor(x)
     if axis is None:
@@ -85,6 +93,11 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None)
         x: any tensor.
         indices: whole numbers, with as many axes as `x`; those other than `axis` broadcast.
         axis: the axis; None takes from the elements in row order.
+
+    Examples:
+        >>> ops.take_along_axis([[3, 1], [2, 4]], [[1], [0]], axis=1)
+        Tensor([[1],
+                [2]], shape=(2, 1), dtype=int32)
     """
     return along.take_along_axis(tensor(x), _integers(indices), axis)
 
@@ -97,31 +110,55 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         x: any tensor.
         axis: the axis; None counts the elements in row order.
         keepdims: whether the axis stays, with size 1.
+
+    Examples:
+        >>> ops.argmax([[1, 5, 2], [7, 0, 3]], axis=-1)
+        Tensor([1, 0], shape=(2,), dtype=int32)
     """
     return engine_argmax(numeric(x), axis, keepdims=keepdims)
 
 
 @public
 def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the least element along `axis`, int32; the first of several; see `argmax`."""
+    """The index of the least element along `axis`, int32; the first of several; see `argmax`.
+
+    Examples:
+        >>> ops.argmin([[1, 5, 2], [7, 0, 3]], axis=-1)
+        Tensor([0, 1], shape=(2,), dtype=int32)
+    """
     return engine_argmin(numeric(x), axis, keepdims=keepdims)
 
 
 @public
 def count_nonzero(x: TensorLike, axis: AxisLike | None = None) -> Tensor:
-    """How many elements are not 0, over `axis`, by default all; int32."""
+    """How many elements are not 0, over `axis`, by default all; int32.
+
+    Examples:
+        >>> ops.count_nonzero([[1, 0], [2, 3]], axis=1)
+        Tensor([1, 2], shape=(2,), dtype=int32)
+    """
     return engine_count_nonzero(tensor(x), axis)
 
 
 @public
 def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
-    """For each axis, the int32 coordinates of the elements that are not 0, in row order."""
+    """For each axis, the int32 coordinates of the elements that are not 0, in row order.
+
+    Examples:
+        >>> ops.nonzero([[1, 0], [0, 2]])
+        (Tensor([0, 1], shape=(2,), dtype=int32), Tensor([0, 1], shape=(2,), dtype=int32))
+    """
     return search.nonzero(tensor(x))
 
 
 @public
 def sort(x: TensorLike, axis: int | None = -1) -> Tensor:
-    """The elements along `axis` in rising order; None sorts all of them."""
+    """The elements along `axis` in rising order; None sorts all of them.
+
+    Examples:
+        >>> ops.sort([3, 1, 2])
+        Tensor([1, 2, 3], shape=(3,), dtype=int32)
+    """
     found = tensor(x)
     if axis is None:
         found, axis = reshape(found, (-1,)), 0
@@ -130,7 +167,12 @@ def sort(x: TensorLike, axis: int | None = -1) -> Tensor:
 
 @public
 def argsort(x: TensorLike, axis: int | None = -1) -> Tensor:
-    """The int32 indices that sort `x` along `axis`; equal elements keep their order."""
+    """The int32 indices that sort `x` along `axis`; equal elements keep their order.
+
+    Examples:
+        >>> ops.argsort([30, 10, 20])
+        Tensor([1, 2, 0], shape=(3,), dtype=int32)
+    """
     found = tensor(x)
     if axis is None:
         found, axis = reshape(found, (-1,)), 0
@@ -143,6 +185,10 @@ def argpartition(x: TensorLike, kth: int, axis: int | None = -1) -> Tensor:
 
     All that comes before is not greater, all that comes after not less. The order here is that of
     sorting.
+
+    Examples:
+        >>> ops.argpartition([4, 1, 3, 2], kth=1)[:1]
+        Tensor([1], shape=(1,), dtype=int32)
     """
     found = tensor(x)
     if axis is None:
@@ -161,6 +207,10 @@ def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "l
         sorted_sequence: (n,), rising.
         values: any shape.
         side: "left" for the first place that keeps the order, "right" for the last.
+
+    Examples:
+        >>> ops.searchsorted([1, 3, 5], [2, 3])
+        Tensor([1, 1], shape=(2,), dtype=int32)
     """
     return search.searchsorted(*pair(sorted_sequence, values), side)
 
@@ -172,6 +222,10 @@ def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
     Args:
         x: any shape.
         bins: (n,), rising; 0 stands for below the first, n for not below the last.
+
+    Examples:
+        >>> ops.digitize([0.5, 1.5, 9.0], bins=[1.0, 2.0])
+        Tensor([0, 1, 2], shape=(3,), dtype=int32)
     """
     edges, values = pair(bins, x)
     return search.searchsorted(edges, values, "right")
@@ -184,6 +238,10 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
     Args:
         indices: whole numbers; negative ones count from the end.
         shape: of the tensor that they number the elements of.
+
+    Examples:
+        >>> ops.unravel_index([5, 1], (2, 3))
+        (Tensor([1, 0], shape=(2,), dtype=int32), Tensor([2, 1], shape=(2,), dtype=int32))
     """
     rest = _integers(indices)
     coordinates = []
@@ -219,6 +277,10 @@ def unique(
 
     Returns:
         The distinct ones, or a tuple of them and what was asked for.
+
+    Examples:
+        >>> ops.unique([3, 1, 3, 2])
+        Tensor([1, 2, 3], shape=(3,), dtype=int32)
     """
     values, first, inverse, counts = distinct(tensor(x), axis)
     place = 0 if axis is None else axis
@@ -259,6 +321,10 @@ def isin(
         x2: any shape.
         assume_unique: accepted for its name.
         invert: whether to say where it is not.
+
+    Examples:
+        >>> ops.isin([1, 2, 3], [2, 5])
+        Tensor([False,  True, False], shape=(3,), dtype=bool)
     """
     a, b = pair(x1, x2)
     flat = reshape(a, (-1, 1))

@@ -39,6 +39,11 @@ def concatenate(xs: TensorLike, axis: int = 0) -> Tensor:
     Raises:
         InvalidArgumentError: there are none.
         ShapeError: they differ in another axis.
+
+    Examples:
+        >>> ops.concatenate([[[1, 2]], [[3, 4]]], axis=0)
+        Tensor([[1, 2],
+                [3, 4]], shape=(2, 2), dtype=int32)
     """
     whole = _uncounted(xs)
     if whole is not None:
@@ -61,7 +66,12 @@ def _uncounted(xs: Any) -> Tensor | None:
 
 @public
 def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
-    """`x2` after `x1` along `axis`; None appends the elements of both in row order."""
+    """`x2` after `x1` along `axis`; None appends the elements of both in row order.
+
+    Examples:
+        >>> ops.append([1, 2], [3])
+        Tensor([1, 2, 3], shape=(3,), dtype=int32)
+    """
     a, b = tensors((x1, x2))
     if axis is None:
         a, b, axis = reshape(a, (-1,)), reshape(b, (-1,)), 0
@@ -70,7 +80,13 @@ def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
 
 @public
 def stack(x: TensorLike, axis: int = 0) -> Tensor:
-    """Tensors of one shape as the slices of a new axis."""
+    """Tensors of one shape as the slices of a new axis.
+
+    Examples:
+        >>> ops.stack([[1, 2], [3, 4]], axis=1)
+        Tensor([[1, 3],
+                [2, 4]], shape=(2, 2), dtype=int32)
+    """
     whole = _uncounted(x)
     if whole is not None:
         return axes.moveaxis(whole, 0, axis)
@@ -79,20 +95,37 @@ def stack(x: TensorLike, axis: int = 0) -> Tensor:
 
 @public
 def hstack(xs: TensorLike) -> Tensor:
-    """Tensors side by side: along axis 1, vectors along axis 0."""
+    """Tensors side by side: along axis 1, vectors along axis 0.
+
+    Examples:
+        >>> ops.hstack([[1, 2], [3]])
+        Tensor([1, 2, 3], shape=(3,), dtype=int32)
+    """
     found = [_with_rank("hstack", x, 1) for x in tensors(xs)]
     return engine.concat(found, 0 if found and found[0].ndim == 1 else 1)
 
 
 @public
 def vstack(xs: TensorLike) -> Tensor:
-    """Tensors one below the other, along axis 0; a vector is a row."""
+    """Tensors one below the other, along axis 0; a vector is a row.
+
+    Examples:
+        >>> ops.vstack([[1, 2], [3, 4]])
+        Tensor([[1, 2],
+                [3, 4]], shape=(2, 2), dtype=int32)
+    """
     return engine.concat([_with_rank("vstack", x, 2) for x in tensors(xs)], 0)
 
 
 @public
 def dstack(xs: TensorLike) -> Tensor:
-    """Tensors one behind the other, along axis 2; a matrix is a layer."""
+    """Tensors one behind the other, along axis 2; a matrix is a layer.
+
+    Examples:
+        >>> ops.dstack([[1, 2], [3, 4]])
+        Tensor([[[1, 3],
+                 [2, 4]]], shape=(1, 2, 2), dtype=int32)
+    """
     return engine.concat([_with_rank("dstack", x, 3) for x in tensors(xs)], 2)
 
 
@@ -119,6 +152,11 @@ def split(
 
     Raises:
         ShapeError: the axis cannot be cut into so many equal pieces.
+
+    Examples:
+        >>> first, second, third = ops.split(np.arange(5), [2, 4])
+        >>> second
+        Tensor([2, 3], shape=(2,), dtype=int64)
     """
     x = tensor(x)
     if isinstance(indices_or_sections, int):
@@ -145,7 +183,12 @@ def _cut(x: Tensor, places: list[int], axis: int) -> list[Tensor]:
 def array_split(
     x: TensorLike, indices_or_sections: int | Iterable[SupportsInt], axis: int = 0
 ) -> list[Tensor]:
-    """As `split`, but the pieces may differ by one in size: the first ones are the longer."""
+    """As `split`, but the pieces may differ by one in size: the first ones are the longer.
+
+    Examples:
+        >>> [part.shape for part in ops.array_split(np.arange(7), 3)]
+        [(3,), (2,), (2,)]
+    """
     x = tensor(x)
     if not isinstance(indices_or_sections, int):
         return split(x, indices_or_sections, axis)
@@ -160,20 +203,37 @@ def array_split(
 
 @public
 def hsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
-    """`x` cut along axis 1; a vector along axis 0."""
+    """`x` cut along axis 1; a vector along axis 0.
+
+    Examples:
+        >>> ops.hsplit(np.array([[1, 2], [3, 4]]), 2)
+        [Tensor([[1],
+                [3]], shape=(2, 1), dtype=int64), Tensor([[2],
+                [4]], shape=(2, 1), dtype=int64)]
+    """
     x = tensor(x)
     return split(x, indices_or_sections, 0 if known_rank("hsplit", x) == 1 else 1)
 
 
 @public
 def vsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
-    """`x` cut along axis 0."""
+    """`x` cut along axis 0.
+
+    Examples:
+        >>> ops.vsplit(np.array([[1, 2], [3, 4]]), 2)
+        [Tensor([[1, 2]], shape=(1, 2), dtype=int64), Tensor([[3, 4]], shape=(1, 2), dtype=int64)]
+    """
     return split(x, indices_or_sections, 0)
 
 
 @public
 def dsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
-    """`x` cut along axis 2."""
+    """`x` cut along axis 2.
+
+    Examples:
+        >>> [part.shape for part in ops.dsplit(np.zeros((1, 2, 4)), 2)]
+        [(1, 2, 2), (1, 2, 2)]
+    """
     return split(x, indices_or_sections, 2)
 
 
@@ -185,6 +245,15 @@ def meshgrid(*x: TensorLike, indexing: str = "xy") -> list[Tensor]:
         *x: vectors; what has more axes is taken in row order.
         indexing: "xy" puts the first vector along axis 1 and the second along axis 0, "ij" puts
             each along its own axis.
+
+    Examples:
+        >>> rows, columns = ops.meshgrid([1, 2, 3], [4, 5])
+        >>> rows
+        Tensor([[1, 2, 3],
+                [1, 2, 3]], shape=(2, 3), dtype=int32)
+        >>> columns
+        Tensor([[4, 4, 4],
+                [5, 5, 5]], shape=(2, 3), dtype=int32)
     """
     vectors = [v if v.ndim < 2 else reshape(v, (-1,)) for v in map(tensor, x)]
     return list(creation.meshgrid(*vectors, indexing=indexing))

@@ -47,6 +47,11 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not positive definite.
+
+    Examples:
+        >>> ops.cholesky([[4.0, 2.0], [2.0, 5.0]])
+        Tensor([[2., 0.],
+                [1., 2.]], shape=(2, 2), dtype=float32)
     """
     return decompositions.cholesky(floating(x), upper)
 
@@ -58,31 +63,58 @@ def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
     Args:
         x: (..., n, n), what `cholesky` gives.
         upper: whether it is the upper factor.
+
+    Examples:
+        >>> ops.cholesky_inverse([[2.0, 0.0], [1.0, 2.0]])
+        Tensor([[ 0.3125, -0.125 ],
+                [-0.125 ,  0.25  ]], shape=(2, 2), dtype=float32)
     """
     return engine.cholesky_inverse(floating(x), upper)
 
 
 @public
 def det(x: TensorLike) -> Tensor:
-    """The determinant of (..., n, n)."""
+    """The determinant of (..., n, n).
+
+    Examples:
+        >>> ops.det([[1.0, 2.0], [3.0, 4.0]])
+        Tensor(-2., shape=(), dtype=float32)
+    """
     return engine.determinant(floating(x))
 
 
 @public
 def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """sign and logarithm with det(x) = sign * exp(logarithm)."""
+    """sign and logarithm with det(x) = sign * exp(logarithm).
+
+    Examples:
+        >>> ops.slogdet([[0.0, 2.0], [3.0, 0.0]])
+        (Tensor(-1., shape=(), dtype=float32), Tensor(1.7918, shape=(), dtype=float32))
+    """
     return engine.slogdet(floating(x))
 
 
 @public
 def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """Complex eigenvalues (..., n) and eigenvectors (..., n, n), as columns; no gradient."""
+    """Complex eigenvalues (..., n) and eigenvectors (..., n, n), as columns; no gradient.
+
+    Examples:
+        >>> values, vectors = ops.eig([[2.0, 0.0], [0.0, 3.0]])
+        >>> values
+        Tensor([2.+0.j, 3.+0.j], shape=(2,), dtype=complex64)
+    """
     return decompositions.eig(floating(x))
 
 
 @public
 def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """Rising eigenvalues (..., n) and eigenvectors (..., n, n) of symmetric matrices."""
+    """Rising eigenvalues (..., n) and eigenvectors (..., n, n) of symmetric matrices.
+
+    Examples:
+        >>> values, vectors = ops.eigh([[2.0, 1.0], [1.0, 2.0]])
+        >>> values
+        Tensor([1., 3.], shape=(2,), dtype=float32)
+    """
     return decompositions.eigh(floating(x))
 
 
@@ -92,6 +124,11 @@ def inv(x: TensorLike) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is singular.
+
+    Examples:
+        >>> ops.inv([[2.0, 0.0], [0.0, 4.0]])
+        Tensor([[0.5 , 0.  ],
+                [0.  , 0.25]], shape=(2, 2), dtype=float32)
     """
     return engine.inverse(floating(x))
 
@@ -103,6 +140,11 @@ def pinv(x: TensorLike, rcond: float | None = None) -> Tensor:
     Args:
         x: the matrices.
         rcond: singular values up to `rcond` times the greatest count as 0.
+
+    Examples:
+        >>> ops.pinv([[2.0, 0.0], [0.0, 0.0]])
+        Tensor([[0.5, 0. ],
+                [0. , 0. ]], shape=(2, 2), dtype=float32)
     """
     return engine.pinv(floating(x), rcond)
 
@@ -115,6 +157,10 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
         a: (..., m, n).
         b: (..., m, k), or (..., m).
         rcond: see `pinv`.
+
+    Examples:
+        >>> ops.lstsq(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 3.0, 5.0]))
+        Tensor([1., 2.], shape=(2,), dtype=float64)
     """
     return engine.lstsq(*floating_pair(a, b), rcond)
 
@@ -126,13 +172,26 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
     Returns:
         L below the diagonal (where it is 1) and U on and above it, in one matrix; and for each
         step the row that was exchanged with it, int32.
+
+    Examples:
+        >>> lu, pivots = ops.lu_factor([[1.0, 2.0], [4.0, 2.0]])
+        >>> lu
+        Tensor([[4.  , 2.  ],
+                [0.25, 1.5 ]], shape=(2, 2), dtype=float32)
+        >>> pivots
+        Tensor([1, 1], shape=(2,), dtype=int32)
     """
     return lu.lu_factor(floating(x))
 
 
 @public
 def matrix_rank(x: TensorLike, tol: TensorLike | None = None) -> Tensor:
-    """How many singular values of (..., m, n) are greater than `tol`, int32."""
+    """How many singular values of (..., m, n) are greater than `tol`, int32.
+
+    Examples:
+        >>> ops.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
+        Tensor(1, shape=(), dtype=int32)
+    """
     return norms.matrix_rank(floating(x), tol)
 
 
@@ -148,6 +207,10 @@ def norm(
             the root of the sum of squares.
         axis: one axis for vectors, two for matrices; None for all of `x`.
         keepdims: whether the axes stay, with size 1.
+
+    Examples:
+        >>> ops.norm([3.0, 4.0])
+        Tensor(5., shape=(), dtype=float32)
     """
     return norms.norm(floating(x), ord, tuple(axis) if isinstance(axis, list) else axis, keepdims)
 
@@ -159,6 +222,12 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     Args:
         x: (..., m, n).
         mode: "reduced" for min(m, n) columns of q, "complete" for m.
+
+    Examples:
+        >>> q, r = ops.qr([[3.0, 1.0], [4.0, 2.0]])
+        >>> ops.abs(r)
+        Tensor([[5. , 2.2],
+                [0. , 0.4]], shape=(2, 2), dtype=float32)
     """
     one_of("qr", "mode", mode, ("reduced", "complete"))
     return decompositions.qr(floating(x), mode)
@@ -171,13 +240,22 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
     Args:
         a: (..., n, n).
         b: (..., n, k), or (..., n).
+
+    Examples:
+        >>> ops.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 8.0])
+        Tensor([1., 2.], shape=(2,), dtype=float32)
     """
     return engine.solve(*floating_pair(a, b))
 
 
 @public
 def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Tensor:
-    """x with t x = b, where t is the upper (or `lower`) triangle of `a`."""
+    """x with t x = b, where t is the upper (or `lower`) triangle of `a`.
+
+    Examples:
+        >>> ops.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0], lower=True)
+        Tensor([1., 2.], shape=(2,), dtype=float32)
+    """
     return engine.triangular_solve(*floating_pair(a, b), lower)
 
 
@@ -189,6 +267,11 @@ def svd(x: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> A
         x: (..., m, n).
         full_matrices: whether u and v are square.
         compute_uv: whether to compute u and v at all.
+
+    Examples:
+        >>> u, s, v = ops.svd([[3.0, 0.0], [0.0, 4.0]])
+        >>> s
+        Tensor([4., 3.], shape=(2,), dtype=float32)
     """
     x = floating(x)
     return decompositions.svd(x, full_matrices) if compute_uv else decompositions.singular_values(x)
@@ -208,6 +291,10 @@ def jvp(
 
     Returns:
         (value, derivative), and what `fun` returned besides with `has_aux`.
+
+    Examples:
+        >>> ops.jvp(lambda x: x * x, primals=(ops.array([3.0]),), tangents=(ops.array([1.0]),))
+        (Tensor([9.], shape=(1,), dtype=float32), Tensor([6.], shape=(1,), dtype=float32))
     """
     if len(primals) != len(tangents):
         raise InvalidArgumentError(f"jvp: {len(primals)} primals, but {len(tangents)} tangents")

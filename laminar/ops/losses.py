@@ -57,6 +57,10 @@ def categorical_crossentropy(
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> ops.categorical_crossentropy([[0.0, 1.0]], [[0.5, 0.5]])
+        Tensor([0.6931], shape=(1,), dtype=float32)
     """
     t, y = floating_pair(target, output)
     _same_shape("categorical_crossentropy", t, y)
@@ -85,6 +89,10 @@ def sparse_categorical_crossentropy(
     Raises:
         ShapeError: the shapes do not fit.
         InvalidArgumentError: at run time, a target is not the number of a class.
+
+    Examples:
+        >>> ops.sparse_categorical_crossentropy([1], [[0.5, 0.5]])
+        Tensor([0.6931], shape=(1,), dtype=float32)
     """
     labels, y = tensor(target), floating(output)
     if labels.dtype not in INTEGER:
@@ -124,6 +132,10 @@ def binary_crossentropy(
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> ops.binary_crossentropy([1.0, 0.0], [0.5, 0.25])
+        Tensor([0.6931, 0.2877], shape=(2,), dtype=float32)
     """
     t, y = floating_pair(target, output)
     _same_shape("binary_crossentropy", t, y)

@@ -50,19 +50,34 @@ Axes = int | Sequence[int]
 
 @public
 def copy(x: TensorLike) -> Tensor:
-    """A tensor with the value of `x`."""
+    """A tensor with the value of `x`.
+
+    Examples:
+        >>> ops.copy([1, 2])
+        Tensor([1, 2], shape=(2,), dtype=int32)
+    """
     return tensor(x)
 
 
 @public
 def ndim(x: TensorLike) -> int:
-    """The number of axes of `x`."""
+    """The number of axes of `x`.
+
+    Examples:
+        >>> ops.ndim([[1, 2]])
+        2
+    """
     return known_rank("ndim", tensor(x))
 
 
 @public
 def size(x: TensorLike) -> Any:
-    """The number of elements of `x`: an int, or a scalar tensor where it is not known yet."""
+    """The number of elements of `x`: an int, or a scalar tensor where it is not known yet.
+
+    Examples:
+        >>> ops.size([[1, 2], [3, 4]])
+        4
+    """
     x = tensor(x)
     known = x.shape.num_elements()
     return engine_shape.size_of(x) if known is None else known
@@ -78,6 +93,11 @@ def reshape(x: TensorLike, newshape: ShapeLike) -> Tensor:
 
     Raises:
         ShapeError: the numbers of elements differ.
+
+    Examples:
+        >>> ops.reshape([1, 2, 3, 4], (2, -1))
+        Tensor([[1, 2],
+                [3, 4]], shape=(2, 2), dtype=int32)
     """
     if isinstance(newshape, tuple | list) and sum(entry is None for entry in newshape) == 1:
         newshape = [-1 if entry is None else entry for entry in newshape]
@@ -86,31 +106,57 @@ def reshape(x: TensorLike, newshape: ShapeLike) -> Tensor:
 
 @public
 def ravel(x: TensorLike) -> Tensor:
-    """The elements of `x`, in row order, as a vector."""
+    """The elements of `x`, in row order, as a vector.
+
+    Examples:
+        >>> ops.ravel([[1, 2], [3, 4]])
+        Tensor([1, 2, 3, 4], shape=(4,), dtype=int32)
+    """
     return engine_shape.reshape(tensor(x), (-1,))
 
 
 @public
 def transpose(x: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
-    """`x` with its axes in the order `axes`, or reversed."""
+    """`x` with its axes in the order `axes`, or reversed.
+
+    Examples:
+        >>> ops.transpose([[1, 2], [3, 4]])
+        Tensor([[1, 3],
+                [2, 4]], shape=(2, 2), dtype=int32)
+    """
     return _axes.transpose(tensor(x), axes)
 
 
 @public
 def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
-    """`x` with two axes exchanged."""
+    """`x` with two axes exchanged.
+
+    Examples:
+        >>> ops.swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
+        (4, 3, 2)
+    """
     return _axes.swapaxes(tensor(x), axis1, axis2)
 
 
 @public
 def moveaxis(x: TensorLike, source: Axes, destination: Axes) -> Tensor:
-    """`x` with the axes `source` at the places `destination`; the others keep their order."""
+    """`x` with the axes `source` at the places `destination`; the others keep their order.
+
+    Examples:
+        >>> ops.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
     return _axes.moveaxis(tensor(x), source, destination)
 
 
 @public
 def expand_dims(x: TensorLike, axis: Axes) -> Tensor:
-    """`x` with a new axis of size 1 at each place `axis` of the result."""
+    """`x` with a new axis of size 1 at each place `axis` of the result.
+
+    Examples:
+        >>> ops.expand_dims([1, 2], 0).shape
+        (1, 2)
+    """
     return _axes.expand_dims(tensor(x), axis)
 
 
@@ -119,6 +165,10 @@ def squeeze(x: TensorLike, axis: Axes | None = None) -> Tensor:
     """`x` without its axes `axis` of size 1, by default all of them.
 
     Where no axis is named, those of unknown size stay: the rank does not depend on the data.
+
+    Examples:
+        >>> ops.squeeze([[[1, 2]]]).shape
+        (2,)
     """
     given = tensor(x)
     if axis is None and given.shape.rank is not None and None in given.shape:
@@ -128,7 +178,13 @@ def squeeze(x: TensorLike, axis: Axes | None = None) -> Tensor:
 
 @public
 def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor:
-    """`x` repeated along axes of size 1 and new leading axes, to `shape`."""
+    """`x` repeated along axes of size 1 and new leading axes, to `shape`.
+
+    Examples:
+        >>> ops.broadcast_to([1, 2], (2, 2))
+        Tensor([[1, 2],
+                [1, 2]], shape=(2, 2), dtype=int32)
+    """
     if isinstance(shape, Tensor) and engine_shape.is_open(shape):
         return engine_broadcast.broadcast_to_shape(tensor(x), shape)
     attribute, dims = engine_shape.split_shape(shape)
@@ -137,19 +193,37 @@ def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor:
 
 @public
 def flip(x: TensorLike, axis: Axes | None = None) -> Tensor:
-    """`x` with the order of its elements reversed along `axis`, by default all axes."""
+    """`x` with the order of its elements reversed along `axis`, by default all axes.
+
+    Examples:
+        >>> ops.flip([[1, 2], [3, 4]], axis=1)
+        Tensor([[2, 1],
+                [4, 3]], shape=(2, 2), dtype=int32)
+    """
     return _array.flip(tensor(x), axis)
 
 
 @public
 def fliplr(x: TensorLike) -> Tensor:
-    """`x` with the order of its columns (axis 1) reversed."""
+    """`x` with the order of its columns (axis 1) reversed.
+
+    Examples:
+        >>> ops.fliplr([[1, 2], [3, 4]])
+        Tensor([[2, 1],
+                [4, 3]], shape=(2, 2), dtype=int32)
+    """
     return _array.flip(tensor(x), 1)
 
 
 @public
 def flipud(x: TensorLike) -> Tensor:
-    """`x` with the order of its rows (axis 0) reversed."""
+    """`x` with the order of its rows (axis 0) reversed.
+
+    Examples:
+        >>> ops.flipud([[1, 2], [3, 4]])
+        Tensor([[3, 4],
+                [1, 2]], shape=(2, 2), dtype=int32)
+    """
     return _array.flip(tensor(x), 0)
 
 
@@ -159,6 +233,11 @@ def rot90(array: TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tens
 
     Raises:
         ShapeError: `axes` are not two different axes of `array`.
+
+    Examples:
+        >>> ops.rot90([[1, 2], [3, 4]])
+        Tensor([[2, 4],
+                [1, 3]], shape=(2, 2), dtype=int32)
     """
     x = tensor(array)
     if len(axes) != 2:
@@ -176,7 +255,12 @@ def rot90(array: TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tens
 
 @public
 def roll(x: TensorLike, shift: Axes, axis: Axes | None = None) -> Tensor:
-    """`x` with its elements moved along `axis`; those that leave at one end enter at the other."""
+    """`x` with its elements moved along `axis`; those that leave at one end enter at the other.
+
+    Examples:
+        >>> ops.roll([1, 2, 3, 4], 1)
+        Tensor([4, 1, 2, 3], shape=(4,), dtype=int32)
+    """
     return _array.roll(tensor(x), shift, axis)
 
 
@@ -188,6 +272,10 @@ def repeat(x: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
         x: any tensor.
         repeats: how often; one number for all slices, or one for each.
         axis: the axis; None repeats the elements in row order.
+
+    Examples:
+        >>> ops.repeat([1, 2], 2)
+        Tensor([1, 1, 2, 2], shape=(4,), dtype=int32)
     """
     if isinstance(repeats, np.integer):
         repeats = int(repeats)
@@ -196,7 +284,12 @@ def repeat(x: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
 
 @public
 def tile(x: TensorLike, repeats: TensorLike) -> Tensor:
-    """`x` repeated as a whole, `repeats[i]` times along axis i."""
+    """`x` repeated as a whole, `repeats[i]` times along axis i.
+
+    Examples:
+        >>> ops.tile([1, 2], 2)
+        Tensor([1, 2, 1, 2], shape=(4,), dtype=int32)
+    """
     return _array.tile(tensor(x), repeats)
 
 
@@ -218,6 +311,10 @@ def pad(
 
     Raises:
         InvalidArgumentError: constant_values with another mode, or an unknown mode.
+
+    Examples:
+        >>> ops.pad([1, 2], (1, 2), constant_values=0)
+        Tensor([0, 1, 2, 0, 0], shape=(5,), dtype=int32)
     """
     if constant_values is not None and mode != "constant":
         raise InvalidArgumentError(
@@ -259,5 +356,10 @@ def _one_value(constant_values: Any, x: Tensor) -> Any:
 
 @public
 def view(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """The bytes of `x` read as another element type; the last axis grows or shrinks to fit."""
+    """The bytes of `x` read as another element type; the last axis grows or shrinks to fit.
+
+    Examples:
+        >>> ops.view(ops.array([1.0], "float32"), "int32")
+        Tensor([1065353216], shape=(1,), dtype=int32)
+    """
     return bitcast(tensor(x), dtype=dtype_or_float(dtype))

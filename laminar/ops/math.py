@@ -39,37 +39,67 @@ __all__ = [
 
 @public
 def rsqrt(x: TensorLike) -> Tensor:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    Examples:
+        >>> ops.rsqrt([4.0, 16.0])
+        Tensor([0.5 , 0.25], shape=(2,), dtype=float32)
+    """
     return engine.rsqrt(floating(x))
 
 
 @public
 def erf(x: TensorLike) -> Tensor:
-    """The error function: 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x."""
+    """The error function: 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x.
+
+    Examples:
+        >>> ops.erf([0.0, 1.0])
+        Tensor([0.    , 0.8427], shape=(2,), dtype=float32)
+    """
     return engine.erf(floating(x))
 
 
 @public
 def erfc(x: TensorLike) -> Tensor:
-    """1 - erf(x), exact where it is small."""
+    """1 - erf(x), exact where it is small.
+
+    Examples:
+        >>> ops.erfc([0.0, 1.0])
+        Tensor([1.    , 0.1573], shape=(2,), dtype=float32)
+    """
     return engine.erfc(floating(x))
 
 
 @public
 def erfinv(x: TensorLike) -> Tensor:
-    """The y for which erf(y) = x."""
+    """The y for which erf(y) = x.
+
+    Examples:
+        >>> ops.erfinv([0.0, 0.5])
+        Tensor([0.    , 0.4769], shape=(2,), dtype=float32)
+    """
     return engine.erfinv(floating(x))
 
 
 @public
 def logsumexp(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) over one axis, several, or (None) all; without overflow."""
+    """log(sum(exp(x))) over one axis, several, or (None) all; without overflow.
+
+    Examples:
+        >>> ops.logsumexp([0.0, 0.0, 0.0])
+        Tensor(1.0986, shape=(), dtype=float32)
+    """
     return reduce.logsumexp(floating(x), axis, keepdims)
 
 
 @public
 def logdet(x: TensorLike) -> Tensor:
-    """The logarithm of the size of the determinant of (..., n, n)."""
+    """The logarithm of the size of the determinant of (..., n, n).
+
+    Examples:
+        >>> ops.logdet([[2.0, 0.0], [0.0, 4.0]])
+        Tensor(2.0794, shape=(), dtype=float32)
+    """
     return solve.slogdet(floating(x))[1]
 
 
@@ -81,6 +111,11 @@ def top_k(x: TensorLike, k: int | Tensor, sorted: bool = True) -> tuple[Tensor, 
         x: (..., n).
         k: how many, at most n; a number, or a scalar tensor.
         sorted: from the greatest down; otherwise in the order of `x`.
+
+    Examples:
+        >>> values, indices = ops.top_k([3, 9, 5], k=2)
+        >>> values, indices
+        (Tensor([9, 5], shape=(2,), dtype=int32), Tensor([1, 2], shape=(2,), dtype=int32))
     """
     return sort.top_k(tensor(x), k if isinstance(k, Tensor) else int(k), sorted)
 
@@ -93,6 +128,10 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
         targets: (...), class numbers.
         predictions: (..., classes).
         k: how many predictions count.
+
+    Examples:
+        >>> ops.in_top_k([1, 0], [[0.1, 0.6, 0.3], [0.1, 0.6, 0.3]], k=2)
+        Tensor([ True, False], shape=(2,), dtype=bool)
     """
     labels = tensor(targets)
     labels = labels if labels.dtype in INTEGER else cast(labels, int32)
@@ -122,6 +161,10 @@ def segment_sum(
 
     Returns:
         (num_segments, ...); 0 for a segment without slices.
+
+    Examples:
+        >>> ops.segment_sum([1, 5, 2, 4], [0, 0, 1, 1])
+        Tensor([6, 6], shape=(2,), dtype=int32)
     """
     return _segments(segment.segment_sum, data, segment_ids, num_segments, sorted)
 
@@ -130,7 +173,12 @@ def segment_sum(
 def segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
-    """The product of the slices with each segment number, 1 for none; see `segment_sum`."""
+    """The product of the slices with each segment number, 1 for none; see `segment_sum`.
+
+    Examples:
+        >>> ops.segment_prod([1, 5, 2, 4], [0, 0, 1, 1])
+        Tensor([5, 8], shape=(2,), dtype=int32)
+    """
     return _segments(segment.segment_prod, data, segment_ids, num_segments, sorted)
 
 
@@ -141,6 +189,10 @@ def segment_max(
     """The greatest of the slices with each segment number; see `segment_sum`.
 
     The least number of the type (minus infinity) for a segment without slices.
+
+    Examples:
+        >>> ops.segment_max([1, 5, 2, 4], [0, 0, 1, 1])
+        Tensor([5, 4], shape=(2,), dtype=int32)
     """
     return _segments(segment.segment_max, data, segment_ids, num_segments, sorted)
 
@@ -152,6 +204,10 @@ def segment_min(
     """The least of the slices with each segment number; see `segment_sum`.
 
     The greatest number of the type (infinity) for a segment without slices.
+
+    Examples:
+        >>> ops.segment_min([1, 5, 2, 4], [0, 0, 1, 1])
+        Tensor([1, 2], shape=(2,), dtype=int32)
     """
     return _segments(segment.segment_min, data, segment_ids, num_segments, sorted)
 
@@ -169,6 +225,10 @@ def cdist(x: TensorLike, y: TensorLike) -> Tensor:
 
     Raises:
         ShapeError: less than two axes.
+
+    Examples:
+        >>> ops.cdist([[0.0, 0.0]], [[3.0, 4.0], [0.0, 1.0]])
+        Tensor([[5., 1.]], shape=(1, 2), dtype=float32)
     """
     a, b = floating_pair(x, y)
     if min(known_rank("cdist", a), known_rank("cdist", b)) < 2:
@@ -179,19 +239,34 @@ def cdist(x: TensorLike, y: TensorLike) -> Tensor:
 
 @public
 def view_as_complex(x: TensorLike) -> Tensor:
-    """Complex numbers from a last axis of two: real and imaginary part."""
+    """Complex numbers from a last axis of two: real and imaginary part.
+
+    Examples:
+        >>> ops.view_as_complex([[1.0, 2.0]])
+        Tensor([1.+2.j], shape=(1,), dtype=complex64)
+    """
     return complex_numbers.view_as_complex(floating(x))
 
 
 @public
 def view_as_real(x: TensorLike) -> Tensor:
-    """Real and imaginary parts of complex numbers, as a new last axis of two."""
+    """Real and imaginary parts of complex numbers, as a new last axis of two.
+
+    Examples:
+        >>> ops.view_as_real([1 + 2j])
+        Tensor([[1., 2.]], shape=(1, 2), dtype=float32)
+    """
     return complex_numbers.view_as_real(tensor(x))
 
 
 @public
 def polar(abs_: TensorLike, angle: TensorLike) -> Tensor:
-    """The complex number of a given size and angle."""
+    """The complex number of a given size and angle.
+
+    Examples:
+        >>> ops.polar([2.0], [np.pi / 2])
+        Tensor([-0.+2.j], shape=(1,), dtype=complex64)
+    """
     size, turn = floating_pair(abs_, angle)
     return complex_numbers.complex_of(
         arithmetic.multiply(size, engine.cos(turn)), arithmetic.multiply(size, engine.sin(turn))
@@ -204,6 +279,10 @@ def psnr(x1: TensorLike, x2: TensorLike, max_val: float) -> Tensor:
 
     Raises:
         ShapeError: the shapes differ.
+
+    Examples:
+        >>> ops.psnr(np.zeros((4, 4)), np.full((4, 4), 0.1), max_val=1.0)
+        Tensor(20., shape=(), dtype=float64)
     """
     a, b = floating_pair(x1, x2)
     if not a.shape.is_compatible_with(b.shape):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor, canonical_axes, float32
+from laminar.engine.graph import Tensor, canonical_axes
 from laminar.engine.ops.array.shape import reshape
 from laminar.engine.ops.math import arithmetic, reduce
 from laminar.engine.ops.math.cast import cast
@@ -31,11 +31,11 @@ Axes = int | Sequence[int]
 
 
 def _parameter(p: Any, x: Tensor) -> Tensor | None:
-    """A parameter of a normalization: of the type of `x`, or float32."""
+    """A parameter of a normalization: of the type of `x`, or float32 for halves."""
     if p is None:
         return None
     p = tensor(p)
-    return p if p.dtype in (x.dtype, float32) else cast(p, x.dtype)
+    return p if p.dtype in (x.dtype, statistics_dtype(x.dtype)) else cast(p, x.dtype)
 
 
 @public
@@ -60,6 +60,12 @@ def batch_normalization(
         epsilon: added to the variance.
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, algorithm 1.
+
+    Examples:
+        >>> x = np.array([[1.0, 10.0], [3.0, 30.0]])
+        >>> ops.batch_normalization(x, [2.0, 20.0], [1.0, 100.0], axis=-1, epsilon=0.0)
+        Tensor([[-1., -1.],
+                [ 1.,  1.]], shape=(2, 2), dtype=float64)
     """
     x = floating(x)
     average, spread, factor, shift = (_parameter(p, x) for p in (mean, variance, scale, offset))
@@ -91,6 +97,10 @@ def layer_normalization(
             Keras have it; see `rms_normalization` for what the name says.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, arXiv:1607.06450, equation 3.
+
+    Examples:
+        >>> ops.layer_normalization([[1.0, 2.0, 3.0]], epsilon=0.0)
+        Tensor([[-1.2247,  0.    ,  1.2247]], shape=(1, 3), dtype=float32)
     """
     x = floating(x)
     found = default_epsilon() if epsilon is None else epsilon
@@ -136,6 +146,10 @@ def rms_normalization(
 
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
         equation 4.
+
+    Examples:
+        >>> ops.rms_normalization([[3.0, 4.0]], epsilon=0.0)
+        Tensor([[0.8485, 1.1314]], shape=(1, 2), dtype=float32)
     """
     x = floating(x)
     found = default_epsilon() if epsilon is None else epsilon
@@ -159,6 +173,10 @@ def moments(
 
     Raises:
         InvalidArgumentError: `synchronized` is true.
+
+    Examples:
+        >>> ops.moments([[1.0, 2.0], [3.0, 6.0]], axes=[0])
+        (Tensor([2., 4.], shape=(2,), dtype=float32), Tensor([1., 4.], shape=(2,), dtype=float32))
     """
     if synchronized:
         raise InvalidArgumentError(
@@ -190,6 +208,10 @@ def normalize(
 
     Raises:
         InvalidArgumentError: an order below 1.
+
+    Examples:
+        >>> ops.normalize([[3.0, 4.0]])
+        Tensor([[0.6, 0.8]], shape=(1, 2), dtype=float32)
     """
     if not isinstance(order, int) or order < 1:
         raise InvalidArgumentError(

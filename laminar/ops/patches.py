@@ -53,6 +53,10 @@ def unfold(
 
     Returns:
         (batch, channels * rows * columns, windows).
+
+    Examples:
+        >>> ops.unfold(np.arange(9.0, dtype="float32").reshape(1, 1, 3, 3), 2)[0, :, 0]
+        Tensor([0., 1., 3., 4.], shape=(4,), dtype=float32)
     """
     x = floating(x)
     if x.shape.rank != 4:
@@ -99,6 +103,13 @@ def fold(
 
     Raises:
         ShapeError: the windows do not fit the images.
+
+    Examples:
+        >>> patches = ops.unfold(np.ones((1, 1, 3, 3), "float32"), 2)
+        >>> ops.fold(patches, output_size=(3, 3), kernel_size=2)[0, 0]  # in how many each is
+        Tensor([[1., 2., 1.],
+                [2., 4., 2.],
+                [1., 2., 1.]], shape=(3, 3), dtype=float32)
     """
     x = floating(x)
     who = "fold"
@@ -150,6 +161,11 @@ def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int)
 
     Raises:
         ShapeError: the number of axes is unknown.
+
+    Examples:
+        >>> ops.extract_sequences([1.0, 2.0, 3.0, 4.0, 5.0], sequence_length=3, sequence_stride=2)
+        Tensor([[1., 2., 3.],
+                [3., 4., 5.]], shape=(2, 3), dtype=float32)
     """
     x = tensor(x)
     known_rank("extract_sequences", x)

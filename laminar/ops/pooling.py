@@ -43,6 +43,10 @@ def max_pool(
         strides: step along each spatial axis, by default the window.
         padding: "valid" or "same"; a padded cell is never the maximum.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Examples:
+        >>> ops.max_pool(np.arange(6.0).reshape(1, 6, 1), pool_size=3)[0, :, 0]
+        Tensor([2., 5.], shape=(2,), dtype=float64)
     """
     return channels_last(
         tensor(inputs),
@@ -59,7 +63,12 @@ def average_pool(
     padding: Padding = "valid",
     data_format: DataFormat | None = None,
 ) -> Tensor:
-    """The mean of each window, over the cells inside of the input; arguments as in `max_pool`."""
+    """The mean of each window, over the cells inside of the input; arguments as in `max_pool`.
+
+    Examples:
+        >>> ops.average_pool(np.arange(6.0).reshape(1, 6, 1), pool_size=3)[0, :, 0]
+        Tensor([1., 4.], shape=(2,), dtype=float64)
+    """
     return channels_last(
         floating(inputs),
         data_format,
@@ -79,6 +88,10 @@ def adaptive_max_pool(
         inputs: (batch, *spatial, channels), or (batch, channels, *spatial).
         output_size: number of windows along each spatial axis.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Examples:
+        >>> ops.adaptive_max_pool(np.arange(6.0).reshape(1, 6, 1), 2)[0, :, 0]
+        Tensor([2., 5.], shape=(2,), dtype=float64)
     """
     return channels_last(
         tensor(inputs),
@@ -91,7 +104,12 @@ def adaptive_max_pool(
 def adaptive_average_pool(
     inputs: TensorLike, output_size: Ints, data_format: DataFormat | None = None
 ) -> Tensor:
-    """The mean of each of `output_size` windows; see `adaptive_max_pool`."""
+    """The mean of each of `output_size` windows; see `adaptive_max_pool`.
+
+    Examples:
+        >>> ops.adaptive_average_pool(np.arange(6.0).reshape(1, 6, 1), 2)[0, :, 0]
+        Tensor([1., 4.], shape=(2,), dtype=float64)
+    """
     return channels_last(
         floating(inputs),
         data_format,
@@ -109,6 +127,11 @@ def depth_to_space(
         x: (batch, height, width, channels), or (batch, channels, height, width).
         block_size: b, the side of a block.
         data_format: "channels_last" or "channels_first".
+
+    Examples:
+        >>> ops.depth_to_space(np.arange(4).reshape(1, 1, 1, 4), 2)[0, :, :, 0]
+        Tensor([[0, 1],
+                [2, 3]], shape=(2, 2), dtype=int64)
     """
     return blocks.depth_to_space(tensor(x), block_size, standardize_data_format(data_format))
 
@@ -117,5 +140,10 @@ def depth_to_space(
 def space_to_depth(
     x: TensorLike, block_size: int, data_format: DataFormat = "channels_last"
 ) -> Tensor:
-    """Blocks of pixels stacked as channels: the inverse of `depth_to_space`."""
+    """Blocks of pixels stacked as channels: the inverse of `depth_to_space`.
+
+    Examples:
+        >>> ops.space_to_depth(np.arange(4).reshape(1, 2, 2, 1), 2)
+        Tensor([[[[0, 1, 2, 3]]]], shape=(1, 1, 1, 4), dtype=int64)
+    """
     return blocks.space_to_depth(tensor(x), block_size, standardize_data_format(data_format))

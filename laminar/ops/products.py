@@ -46,6 +46,11 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The matrix product over the last two axes; the others broadcast.
 
     A vector on the left counts as a row, on the right as a column. Two int8 give int32.
+
+    Examples:
+        >>> ops.matmul([[1, 2], [3, 4]], [[1, 0], [0, 10]])
+        Tensor([[ 1, 20],
+                [ 3, 40]], shape=(2, 2), dtype=int32)
     """
     if type(x1) is EagerTensor and type(x2) is EagerTensor:
         dtype = x1.dtype  # a short way, which the commonest products take
@@ -64,31 +69,56 @@ def dot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of products over the last axis of `x1` and the last but one of `x2`.
 
     Of vectors the inner product, of matrices the matrix product, with a scalar a plain product.
+
+    Examples:
+        >>> ops.dot([1, 2, 3], [4, 5, 6])
+        Tensor(32, shape=(), dtype=int32)
     """
     return engine.dot(*pair(x1, x2))
 
 
 @public
 def inner(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The sum of products over the last axes of both."""
+    """The sum of products over the last axes of both.
+
+    Examples:
+        >>> ops.inner([1, 2, 3], [4, 5, 6])
+        Tensor(32, shape=(), dtype=int32)
+    """
     return engine.inner(*pair(x1, x2))
 
 
 @public
 def outer(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The product of each element of `x1` with each of `x2`, both in row order."""
+    """The product of each element of `x1` with each of `x2`, both in row order.
+
+    Examples:
+        >>> ops.outer([1, 2], [10, 100])
+        Tensor([[ 10, 100],
+                [ 20, 200]], shape=(2, 2), dtype=int32)
+    """
     return engine.outer(*pair(x1, x2))
 
 
 @public
 def vdot(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The sum of conj(x1) * x2 over all elements in row order."""
+    """The sum of conj(x1) * x2 over all elements in row order.
+
+    Examples:
+        >>> ops.vdot([1, 2], [3, 4])
+        Tensor(11, shape=(), dtype=int32)
+    """
     return engine.vdot(*pair(x1, x2))
 
 
 @public
 def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The Kronecker product: a block x1[i...] * x2 for each element of `x1`."""
+    """The Kronecker product: a block x1[i...] * x2 for each element of `x1`.
+
+    Examples:
+        >>> ops.kron([[1, 2]], [[1, 1]])
+        Tensor([[1, 1, 2, 2]], shape=(1, 4), dtype=int32)
+    """
     return engine.kron(*pair(x1, x2))
 
 
@@ -100,6 +130,10 @@ def tensordot(x1: TensorLike, x2: TensorLike, axes: int | Sequence[Any] = 2) -> 
         x1: any tensor.
         x2: any tensor.
         axes: a number n, for the last n of `x1` and the first n of `x2`; or the axes of each.
+
+    Examples:
+        >>> ops.tensordot(np.ones((2, 3)), np.ones((3, 4)), axes=1).shape
+        (2, 4)
     """
     return engine.tensordot(*pair(x1, x2), axes)
 
@@ -115,6 +149,10 @@ def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
 
     Raises:
         InvalidArgumentError: subscripts that do not fit, or an unknown option.
+
+    Examples:
+        >>> ops.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10])
+        Tensor([21, 43], shape=(2,), dtype=int32)
     """
     unknown = builtins.sorted(set(kwargs) - {"optimize"})
     if unknown:
@@ -140,6 +178,10 @@ def cross(
         axisb: the axis of the vectors in `x2`.
         axisc: the axis of the vectors in the result.
         axis: all three of these.
+
+    Examples:
+        >>> ops.cross([1, 0, 0], [0, 1, 0])
+        Tensor([0, 0, 1], shape=(3,), dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -158,6 +200,10 @@ def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Tensor:
 
     Raises:
         ShapeError: one is no vector, or its length is unknown.
+
+    Examples:
+        >>> ops.correlate([1, 2, 3], [0, 1, 2])
+        Tensor([8.], shape=(1,), dtype=float32)
     """
     one_of("correlate", "mode", mode, ("valid", "same", "full"))
     a, b = floating_pair(x1, x2)

@@ -47,6 +47,10 @@ def rearrange(tensor: TensorLike, pattern: str, **axes_lengths: int) -> Tensor:
     Raises:
         InvalidArgumentError: a malformed pattern, or names that are not the same on both sides.
         ShapeError: the pattern does not fit the tensor.
+
+    Examples:
+        >>> ops.rearrange(np.arange(4).reshape(2, 2), "h w -> (w h)")
+        Tensor([0, 2, 1, 3], shape=(4,), dtype=int64)
     """
     x = as_tensor(tensor)
     left, arrow, right = pattern.partition("->")

@@ -73,7 +73,12 @@ def summable(x: Tensor) -> Tensor:
 
 @public
 def sum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The sum over `axis`."""
+    """The sum over `axis`.
+
+    Examples:
+        >>> ops.sum([[1, 2], [3, 4]], axis=0)
+        Tensor([4, 6], shape=(2,), dtype=int32)
+    """
     return engine.reduce_sum(summable(tensor(x)), axis, keepdims=keepdims)
 
 
@@ -81,7 +86,12 @@ def sum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def prod(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """The product over `axis`; computed in `dtype` if one is given."""
+    """The product over `axis`; computed in `dtype` if one is given.
+
+    Examples:
+        >>> ops.prod([[1, 2], [3, 4]], axis=1)
+        Tensor([ 2, 12], shape=(2,), dtype=int32)
+    """
     x = tensor(x)
     x = summable(x) if dtype is None else cast(x, as_dtype(dtype))
     return engine.reduce_prod(x, axis, keepdims=keepdims)
@@ -89,19 +99,34 @@ def prod(
 
 @public
 def mean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over `axis`."""
+    """The mean over `axis`.
+
+    Examples:
+        >>> ops.mean([[1.0, 3.0], [4.0, 8.0]], axis=1)
+        Tensor([2., 6.], shape=(2,), dtype=float32)
+    """
     return engine.reduce_mean(floating(x), axis, keepdims=keepdims)
 
 
 @public
 def var(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean square of the distance from the mean, over `axis`."""
+    """The mean square of the distance from the mean, over `axis`.
+
+    Examples:
+        >>> ops.var([1.0, 3.0, 5.0])
+        Tensor(2.6667, shape=(), dtype=float32)
+    """
     return engine.reduce_variance(floating(x), axis, keepdims=keepdims)
 
 
 @public
 def std(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The root of the mean square of the distance from the mean, over `axis`."""
+    """The root of the mean square of the distance from the mean, over `axis`.
+
+    Examples:
+        >>> ops.std([1.0, 3.0, 5.0])
+        Tensor(1.633, shape=(), dtype=float32)
+    """
     return engine.reduce_std(floating(x), axis, keepdims=keepdims)
 
 
@@ -109,7 +134,12 @@ def std(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def max(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: TensorLike | None = None
 ) -> Tensor:
-    """The greatest element over `axis`; at least `initial` if that is given."""
+    """The greatest element over `axis`; at least `initial` if that is given.
+
+    Examples:
+        >>> ops.max([[1, 5], [4, 2]], axis=1)
+        Tensor([5, 4], shape=(2,), dtype=int32)
+    """
     x = tensor(x)
     if x.dtype == bool_:
         found = engine.reduce_any(x, axis, keepdims=keepdims)
@@ -124,7 +154,12 @@ def max(
 def min(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: TensorLike | None = None
 ) -> Tensor:
-    """The least element over `axis`; at most `initial` if that is given."""
+    """The least element over `axis`; at most `initial` if that is given.
+
+    Examples:
+        >>> ops.min([[1, 5], [4, 2]], axis=1)
+        Tensor([1, 2], shape=(2,), dtype=int32)
+    """
     x = tensor(x)
     if x.dtype == bool_:
         found = engine.reduce_all(x, axis, keepdims=keepdims)
@@ -147,31 +182,56 @@ def _of_any(
 
 @public
 def amax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest element over `axis`."""
+    """The greatest element over `axis`.
+
+    Examples:
+        >>> ops.amax([[1, 5], [4, 2]], axis=0)
+        Tensor([4, 5], shape=(2,), dtype=int32)
+    """
     return max(x, axis, keepdims)
 
 
 @public
 def amin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The least element over `axis`."""
+    """The least element over `axis`.
+
+    Examples:
+        >>> ops.amin([[1, 5], [4, 2]], axis=0)
+        Tensor([1, 2], shape=(2,), dtype=int32)
+    """
     return min(x, axis, keepdims)
 
 
 @public
 def ptp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest element less the least, over `axis`."""
+    """The greatest element less the least, over `axis`.
+
+    Examples:
+        >>> ops.ptp([1, 9, 4])
+        Tensor(8, shape=(), dtype=int32)
+    """
     return arithmetic.subtract(numeric(max(x, axis, keepdims)), numeric(min(x, axis, keepdims)))
 
 
 @public
 def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether every element over `axis` holds (is not 0)."""
+    """Whether every element over `axis` holds (is not 0).
+
+    Examples:
+        >>> ops.all([[True, False], [True, True]], axis=1)
+        Tensor([False,  True], shape=(2,), dtype=bool)
+    """
     return engine.reduce_all(boolean(x), axis, keepdims=keepdims)
 
 
 @public
 def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether some element over `axis` holds (is not 0)."""
+    """Whether some element over `axis` holds (is not 0).
+
+    Examples:
+        >>> ops.any([[False, False], [True, False]], axis=1)
+        Tensor([False,  True], shape=(2,), dtype=bool)
+    """
     return engine.reduce_any(boolean(x), axis, keepdims=keepdims)
 
 
@@ -183,6 +243,10 @@ def average(x: TensorLike, axis: Axis = None, weights: TensorLike | None = None)
         x: any tensor.
         axis: one axis or several, None for all.
         weights: of the shape of `x`, or a vector of its size along the one axis.
+
+    Examples:
+        >>> ops.average([1.0, 2.0, 6.0], weights=[3, 1, 1])
+        Tensor(2.2, shape=(), dtype=float32)
     """
     if weights is None:
         return mean(x, axis)
@@ -203,19 +267,35 @@ def _running(x: TensorLike, axis: int | None, dtype: DTypeLike | None) -> tuple[
 
 @public
 def cumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum of each element and those before it along `axis`; None runs in row order."""
+    """The sum of each element and those before it along `axis`; None runs in row order.
+
+    Examples:
+        >>> ops.cumsum([[1, 2], [3, 4]], axis=1)
+        Tensor([[1, 3],
+                [3, 7]], shape=(2, 2), dtype=int32)
+    """
     return cumulative.cumsum(*_running(x, axis, dtype))
 
 
 @public
 def cumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """The product of each element and those before it along `axis`; None runs in row order."""
+    """The product of each element and those before it along `axis`; None runs in row order.
+
+    Examples:
+        >>> ops.cumprod([1, 2, 3, 4])
+        Tensor([ 1,  2,  6, 24], shape=(4,), dtype=int32)
+    """
     return cumulative.cumprod(*_running(x, axis, dtype))
 
 
 @public
 def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
-    """The difference of each element and the one before it along `axis`, `n` times over."""
+    """The difference of each element and the one before it along `axis`, `n` times over.
+
+    Examples:
+        >>> ops.diff([1, 4, 9, 16])
+        Tensor([3, 5, 7], shape=(3,), dtype=int32)
+    """
     x = tensor(a)
     if n < 0:
         raise InvalidArgumentError(f"diff: n cannot be negative, got {n}")
@@ -238,6 +318,10 @@ def trapezoid(
         x: where they stand, of the shape of `y` or a vector; None: `dx` apart.
         dx: the distance where `x` is None.
         axis: the axis to integrate along.
+
+    Examples:
+        >>> ops.trapezoid([1.0, 2.0, 3.0])
+        Tensor(4., shape=(), dtype=float32)
     """
     y = floating(y)
     rank = known_rank("trapezoid", y)

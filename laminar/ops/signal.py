@@ -64,19 +64,41 @@ def _with_last(x: Tensor, size: int) -> Tensor:
 
 @public
 def fft(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """The discrete Fourier transform over the last axis, of a pair and as a pair."""
+    """The discrete Fourier transform over the last axis, of a pair and as a pair.
+
+    Examples:
+        >>> real, imaginary = ops.fft(([1.0, 2.0, 3.0, 4.0], [0.0] * 4))
+        >>> real
+        Tensor([10., -2., -2., -2.], shape=(4,), dtype=float32)
+        >>> imaginary
+        Tensor([ 0.,  2.,  0., -2.], shape=(4,), dtype=float32)
+    """
     return _parts(engine.fft(_complex("fft", x)))
 
 
 @public
 def fft2(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """The discrete Fourier transform over the last two axes, of a pair and as a pair."""
+    """The discrete Fourier transform over the last two axes, of a pair and as a pair.
+
+    Examples:
+        >>> real, imaginary = ops.fft2(([[1.0, 2.0], [3.0, 4.0]], np.zeros((2, 2), "float32")))
+        >>> real
+        Tensor([[10., -2.],
+                [-4.,  0.]], shape=(2, 2), dtype=float32)
+    """
     return _parts(engine.fft(_complex("fft2", x), 2))
 
 
 @public
 def ifft2(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """The inverse of `fft2`, of a pair and as a pair."""
+    """The inverse of `fft2`, of a pair and as a pair.
+
+    Examples:
+        >>> pair = ops.fft2(([[1.0, 2.0], [3.0, 4.0]], np.zeros((2, 2), "float32")))
+        >>> ops.ifft2(pair)[0]
+        Tensor([[1., 2.],
+                [3., 4.]], shape=(2, 2), dtype=float32)
+    """
     return _parts(engine.ifft(_complex("ifft2", x), 2))
 
 
@@ -90,6 +112,13 @@ def rfft(x: TensorLike, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
 
     Returns:
         Real and imaginary parts, (..., fft_length // 2 + 1) each.
+
+    Examples:
+        >>> real, imaginary = ops.rfft([1.0, 2.0, 3.0, 4.0])
+        >>> real
+        Tensor([10., -2., -2.], shape=(3,), dtype=float32)
+        >>> imaginary
+        Tensor([0., 2., 0.], shape=(3,), dtype=float32)
     """
     x = _real("rfft", x)
     return _parts(engine.rfft(x if fft_length is None else _with_last(x, fft_length)))
@@ -102,6 +131,10 @@ def irfft(x: TensorLike, fft_length: int | None = None) -> Tensor:
     Args:
         x: real and imaginary parts, (..., n // 2 + 1) each.
         fft_length: n, by default 2 * (bins - 1); the bins are cut or filled up to fit.
+
+    Examples:
+        >>> ops.irfft(ops.rfft([1.0, 2.0, 3.0, 4.0]))
+        Tensor([1., 2., 3., 4.], shape=(4,), dtype=float32)
     """
     z = _complex("irfft", x)
     if fft_length is None:
@@ -168,6 +201,12 @@ def stft(
 
     Raises:
         ShapeError: the number of samples is unknown.
+
+    Examples:
+        >>> x = np.ones(8, "float32")
+        >>> real, imaginary = ops.stft(x, sequence_length=4, sequence_stride=2, fft_length=4)
+        >>> real.shape
+        (5, 3)
     """
     signal = _real("stft", x)
     _check("stft", sequence_length, sequence_stride, fft_length)
@@ -206,6 +245,13 @@ def istft(
 
     Source: Griffin and Lim, "Signal estimation from modified short-time Fourier transform", 1984,
         equation 6.
+
+    Examples:
+        >>> x = np.sin(np.arange(16.0, dtype="float32"))
+        >>> pair = ops.stft(x, sequence_length=4, sequence_stride=2, fft_length=4)
+        >>> back = ops.istft(pair, sequence_length=4, sequence_stride=2, fft_length=4, length=16)
+        >>> bool(ops.allclose(back, x, atol=1e-5))
+        True
     """
     z = _complex("istft", x)
     _check("istft", sequence_length, sequence_stride, fft_length)

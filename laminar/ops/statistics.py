@@ -61,6 +61,10 @@ def quantile(
         method: what to take between two elements: "linear", "lower", "higher", "midpoint" or
             "nearest".
         keepdims: whether the axes stay, with size 1.
+
+    Examples:
+        >>> ops.quantile([1.0, 2.0, 3.0, 5.0], 0.5)
+        Tensor(2.5, shape=(), dtype=float32)
     """
     x = floating(x)
     return engine.quantile(x, tensor(q, float64), axis, method, keepdims)
@@ -70,20 +74,36 @@ def quantile(
 def percentile(
     x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `quantile`, with `q` in parts of a hundred."""
+    """As `quantile`, with `q` in parts of a hundred.
+
+    Examples:
+        >>> ops.percentile([1.0, 2.0, 3.0, 5.0], 50.0)
+        Tensor(2.5, shape=(), dtype=float32)
+    """
     fractions = arithmetic.divide(tensor(q, float64), tensor(100.0, float64))
     return engine.quantile(floating(x), fractions, axis, method, keepdims)
 
 
 @public
 def median(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The middle of the elements in rising order, or the mean of the two in the middle."""
+    """The middle of the elements in rising order, or the mean of the two in the middle.
+
+    Examples:
+        >>> ops.median([1.0, 9.0, 2.0])
+        Tensor(2., shape=(), dtype=float32)
+    """
     return engine.median(floating(x), axis, keepdims)
 
 
 @public
 def corrcoef(x: TensorLike) -> Tensor:
-    """The correlation of each two rows: their covariance over the product of their deviations."""
+    """The correlation of each two rows: their covariance over the product of their deviations.
+
+    Examples:
+        >>> ops.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+        Tensor([[ 1., -1.],
+                [-1.,  1.]], shape=(2, 2), dtype=float32)
+    """
     x = floating(x)
     if known_rank("corrcoef", x) < 2:
         return basic.ones_like(reduce.reduce_sum(x))
@@ -116,26 +136,46 @@ def _counted(x: TensorLike, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor,
 
 @public
 def nansum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The sum over `axis` of what is not NaN."""
+    """The sum over `axis` of what is not NaN.
+
+    Examples:
+        >>> ops.nansum([1.0, np.nan, 3.0])
+        Tensor(4., shape=(), dtype=float32)
+    """
     return reduce.reduce_sum(summable(_replaced(x, 0.0)[0]), axis, keepdims=keepdims)
 
 
 @public
 def nanprod(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The product over `axis` of what is not NaN."""
+    """The product over `axis` of what is not NaN.
+
+    Examples:
+        >>> ops.nanprod([2.0, np.nan, 3.0])
+        Tensor(6., shape=(), dtype=float32)
+    """
     return reduce.reduce_prod(summable(_replaced(x, 1.0)[0]), axis, keepdims=keepdims)
 
 
 @public
 def nanmean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over `axis` of what is not NaN; NaN where nothing is."""
+    """The mean over `axis` of what is not NaN; NaN where nothing is.
+
+    Examples:
+        >>> ops.nanmean([1.0, np.nan, 3.0])
+        Tensor(2., shape=(), dtype=float32)
+    """
     values, _, count = _counted(x, axis, keepdims)
     return arithmetic.divide(reduce.reduce_sum(values, axis, keepdims=keepdims), count)
 
 
 @public
 def nanvar(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean square of the distance from the mean, of what is not NaN."""
+    """The mean square of the distance from the mean, of what is not NaN.
+
+    Examples:
+        >>> ops.nanvar([1.0, np.nan, 3.0])
+        Tensor(1., shape=(), dtype=float32)
+    """
     values, present, count = _counted(x, axis, True)
     mean = arithmetic.divide(reduce.reduce_sum(values, axis, keepdims=True), count)
     distance = arithmetic.multiply(arithmetic.subtract(values, mean), present)
@@ -145,7 +185,12 @@ def nanvar(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @public
 def nanstd(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The root of `nanvar`."""
+    """The root of `nanvar`.
+
+    Examples:
+        >>> ops.nanstd([1.0, np.nan, 3.0])
+        Tensor(1., shape=(), dtype=float32)
+    """
     return sqrt(nanvar(x, axis, keepdims))
 
 
@@ -166,13 +211,23 @@ def _extreme(x: TensorLike, axis: Axis, keepdims: bool, sign: int) -> Tensor:
 
 @public
 def nanmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest over `axis` of what is not NaN; NaN where nothing is."""
+    """The greatest over `axis` of what is not NaN; NaN where nothing is.
+
+    Examples:
+        >>> ops.nanmax([1.0, np.nan, 3.0])
+        Tensor(3., shape=(), dtype=float32)
+    """
     return _extreme(x, axis, keepdims, 1)
 
 
 @public
 def nanmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The least over `axis` of what is not NaN; NaN where nothing is."""
+    """The least over `axis` of what is not NaN; NaN where nothing is.
+
+    Examples:
+        >>> ops.nanmin([1.0, np.nan, 3.0])
+        Tensor(1., shape=(), dtype=float32)
+    """
     return _extreme(x, axis, keepdims, -1)
 
 
@@ -188,26 +243,46 @@ def _place(x: TensorLike, axis: int | None, keepdims: bool, sign: int) -> Tensor
 
 @public
 def nanargmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the greatest of what is not NaN, int32; -1 where nothing is."""
+    """The index of the greatest of what is not NaN, int32; -1 where nothing is.
+
+    Examples:
+        >>> ops.nanargmax([1.0, np.nan, 3.0])
+        Tensor(2, shape=(), dtype=int32)
+    """
     return _place(x, axis, keepdims, 1)
 
 
 @public
 def nanargmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the least of what is not NaN, int32; -1 where nothing is."""
+    """The index of the least of what is not NaN, int32; -1 where nothing is.
+
+    Examples:
+        >>> ops.nanargmin([np.nan, 1.0, 3.0])
+        Tensor(1, shape=(), dtype=int32)
+    """
     return _place(x, axis, keepdims, -1)
 
 
 @public
 def nancumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """As `cumsum`, with 0 for NaN."""
+    """As `cumsum`, with 0 for NaN.
+
+    Examples:
+        >>> ops.nancumsum([2.0, np.nan, 3.0])
+        Tensor([2., 2., 5.], shape=(3,), dtype=float32)
+    """
     values = _of_type(_replaced(x, 0.0)[0], dtype)
     return cumulative.cumsum(*_along(values, axis))
 
 
 @public
 def nancumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """As `cumprod`, with 1 for NaN."""
+    """As `cumprod`, with 1 for NaN.
+
+    Examples:
+        >>> ops.nancumprod([2.0, np.nan, 3.0])
+        Tensor([2., 2., 6.], shape=(3,), dtype=float32)
+    """
     values = _of_type(_replaced(x, 1.0)[0], dtype)
     return cumulative.cumprod(*_along(values, axis))
 
@@ -216,7 +291,12 @@ def nancumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None =
 def nanquantile(
     x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `quantile`, of what is not NaN; NaN where nothing is."""
+    """As `quantile`, of what is not NaN; NaN where nothing is.
+
+    Examples:
+        >>> ops.nanquantile([1.0, np.nan, 3.0], 0.25)
+        Tensor(1.5, shape=(), dtype=float32)
+    """
     return _quantile_of_present(x, tensor(q, float64), axis, method, keepdims)
 
 
@@ -224,14 +304,24 @@ def nanquantile(
 def nanpercentile(
     x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `nanquantile`, with `q` in parts of a hundred."""
+    """As `nanquantile`, with `q` in parts of a hundred.
+
+    Examples:
+        >>> ops.nanpercentile([1.0, np.nan, 3.0], 50.0)
+        Tensor(2., shape=(), dtype=float32)
+    """
     fractions = arithmetic.divide(tensor(q, float64), tensor(100.0, float64))
     return _quantile_of_present(x, fractions, axis, method, keepdims)
 
 
 @public
 def nanmedian(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """As `median`, of what is not NaN; NaN where nothing is."""
+    """As `median`, of what is not NaN; NaN where nothing is.
+
+    Examples:
+        >>> ops.nanmedian([1.0, np.nan, 3.0])
+        Tensor(2., shape=(), dtype=float32)
+    """
     return _quantile_of_present(x, tensor(0.5, float64), axis, "midpoint", keepdims)
 
 

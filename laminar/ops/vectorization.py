@@ -37,6 +37,11 @@ def vectorize(
     Raises:
         InvalidArgumentError: a malformed signature.
         ShapeError: on a call, an argument lacks axes, or the sizes are unknown.
+
+    Examples:
+        >>> dot = ops.vectorize(lambda a, b: ops.sum(a * b), signature="(n),(n)->()")
+        >>> dot(np.array([[1, 2], [3, 4]]), np.array([10, 1]))
+        Tensor([12, 34], shape=(2,), dtype=int64)
     """
     passed = frozenset(excluded or ())
     inner = None if signature is None else _inner_ranks(signature)

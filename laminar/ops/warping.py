@@ -127,6 +127,10 @@ def map_coordinates(
     Raises:
         ShapeError: there is not one row of coordinates for each axis.
         InvalidArgumentError: another order or mode.
+
+    Examples:
+        >>> ops.image.map_coordinates(np.array([0.0, 10.0, 20.0]), [[0.5, 2.0]], order=1)
+        Tensor([ 5., 20.], shape=(2,), dtype=float64)
     """
     one_of("map_coordinates", "fill_mode", fill_mode, _MODES)
     one_of("map_coordinates", "order", order, (0, 1))  # type: ignore[arg-type]  # numbers
@@ -214,6 +218,13 @@ def affine_transform(
         fill_mode: what lies outside, see `map_coordinates`.
         fill_value: see `fill_mode`.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Examples:
+        >>> image = np.arange(4.0, dtype="float32").reshape(2, 2, 1)
+        >>> to_the_left = [1, 0, 1, 0, 1, 0, 0, 0]
+        >>> ops.image.affine_transform(image, to_the_left, "nearest")[..., 0]
+        Tensor([[1., 0.],
+                [3., 0.]], shape=(2, 2), dtype=float32)
     """
     one_of("affine_transform", "interpolation", interpolation, tuple(_ORDERS))
     one_of("affine_transform", "fill_mode", fill_mode, _MODES)
@@ -249,6 +260,12 @@ def perspective_transform(
         interpolation: "nearest" or "bilinear".
         fill_value: what lies outside.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Examples:
+        >>> corners = np.array([[0, 0], [0, 3], [3, 0], [3, 3]], "float32")
+        >>> image = np.arange(16.0, dtype="float32").reshape(4, 4, 1)
+        >>> bool(ops.all(ops.image.perspective_transform(image, corners, corners) == image))
+        True
     """
     one_of("perspective_transform", "interpolation", interpolation, tuple(_ORDERS))
 
@@ -306,6 +323,11 @@ def elastic_transform(
 
     Source: Simard, Steinkraus and Platt, "Best practices for convolutional neural networks applied
         to visual document analysis", 2003, section 2.
+
+    Examples:
+        >>> images = np.ones((1, 4, 4, 1), "float32")
+        >>> ops.image.elastic_transform(images, alpha=1.0, sigma=1.0, seed=0).shape
+        (1, 4, 4, 1)
     """
     one_of("elastic_transform", "interpolation", interpolation, tuple(_ORDERS))
     one_of("elastic_transform", "fill_mode", fill_mode, _MODES)

@@ -34,6 +34,14 @@ class KernelTotal:
         is_parallel: whether threads share it.
         bound: "compute" or "memory", whichever is more of that least time.
         line: where the user's program made it.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((8,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> with laminar.profiler.trace("folder", show=False) as trace:
+        ...     history = model.fit(np.ones((8, 8)), np.ones((8, 1)), epochs=3, verbose=0)
+        >>> trace.report.kernels[0].runs
+        3
     """
 
     operations: tuple[str, ...]
@@ -79,6 +87,12 @@ class TraceReport:
         categories: seconds by category, of the thread that recorded; what is inside of another
             event of the same category is counted once.
         accounted: the share of the wall time in which an event of that thread is known.
+
+    Examples:
+        >>> with laminar.profiler.trace("folder", show=False) as trace:
+        ...     y = ops.ones((3,)) + 1
+        >>> trace.report.kernels  # nothing was compiled
+        []
     """
 
     path: Path

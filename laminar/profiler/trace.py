@@ -51,6 +51,12 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
     Raises:
         InvalidArgumentError: `steps` are no such numbers.
         FailedPreconditionError: by the beginning, where another trace is being recorded.
+
+    Examples:
+        >>> with laminar.profiler.trace("folder", show=False) as trace:
+        ...     y = ops.ones((3,)) + 1
+        >>> trace.report.path
+        PosixPath('folder/trace-1.json')
     """
 
     report: TraceReport | None
@@ -172,7 +178,12 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
 
 @contextmanager
 def annotate(name: str, **arguments: Any) -> Iterator[None]:
-    """A block that a trace shows under a name, with what else is said of it."""
+    """A block that a trace shows under a name, with what else is said of it.
+
+    Examples:
+        >>> with laminar.profiler.annotate("my part", size=3):
+        ...     y = ops.ones((3,)) + 1
+    """
     timeline = Recording.active
     if timeline is None:
         yield

@@ -50,12 +50,23 @@ list_builtins("keras.quantizers", _QUANTIZERS)
 
 
 def serialize(quantizer: Any) -> Any:
-    """A quantizer, or a configuration, as plain data."""
+    """A quantizer, or a configuration, as plain data.
+
+    Examples:
+        >>> laminar.quantizers.serialize(laminar.quantizers.AbsMaxQuantizer(axis=0))["class_name"]
+        'AbsMaxQuantizer'
+    """
     return serialize_keras_object(quantizer)
 
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """What `serialize` described."""
+    """What `serialize` described.
+
+    Examples:
+        >>> config = laminar.quantizers.serialize(laminar.quantizers.AbsMaxQuantizer(axis=0))
+        >>> laminar.quantizers.deserialize(config).axis
+        (0,)
+    """
     return deserialize_keras_object(config, custom_objects, module_objects=_QUANTIZERS)
 
 
@@ -75,6 +86,10 @@ def get(identifier: QuantizationLike | None) -> Any:
 
     Raises:
         InvalidArgumentError: the name is not known.
+
+    Examples:
+        >>> laminar.quantizers.get("abs_max_quantizer").value_range
+        (-127, 127)
     """
     if identifier is None or isinstance(identifier, Quantizer | QuantizationConfig):
         return identifier
@@ -89,6 +104,10 @@ def as_config(
     Raises:
         InvalidArgumentError: another mode, a configuration of another one, or none where the mode
             needs one.
+
+    Examples:
+        >>> laminar.quantizers.as_config("int8", None, "dense").mode
+        'int8'
     """
     if isinstance(config, str):  # the mode, as older programs pass it
         mode, config = config, None

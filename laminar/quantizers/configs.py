@@ -15,6 +15,12 @@ class QuantizationConfig:
     Args:
         weight_quantizer: of the weights; None for the layer's own choice.
         activation_quantizer: of the inputs; None to leave them as they are.
+
+    Examples:
+        >>> isinstance(
+        ...     laminar.quantizers.Int8QuantizationConfig(), laminar.quantizers.QuantizationConfig
+        ... )
+        True
     """
 
     @property
@@ -60,7 +66,15 @@ class QuantizationConfig:
 
 
 class Int8QuantizationConfig(QuantizationConfig):
-    """Weights in 8 bits, with a scale for each output; by default inputs too, with one a row."""
+    """Weights in 8 bits, with a scale for each output; by default inputs too, with one a row.
+
+    Examples:
+        >>> layer = layers.Dense(4)
+        >>> layer.build((None, 8))
+        >>> layer.quantize(config=laminar.quantizers.Int8QuantizationConfig())
+        >>> layer.kernel.dtype
+        'int8'
+    """
 
     mode = "int8"
 
@@ -82,6 +96,13 @@ class Int4QuantizationConfig(QuantizationConfig):
 
     Raises:
         InvalidArgumentError: a size below 1, or blocks with quantizers.
+
+    Examples:
+        >>> layer = layers.Dense(4)
+        >>> layer.build((None, 128))
+        >>> layer.quantize(config=laminar.quantizers.Int4QuantizationConfig(block_size=64))
+        >>> layer.quantization_mode
+        'int4'
     """
 
     mode = "int4"
@@ -133,7 +154,12 @@ class Int4QuantizationConfig(QuantizationConfig):
 
 
 class Float8QuantizationConfig(QuantizationConfig):
-    """Products of numbers in 8 bits of floating point, whose scales are learnt in training."""
+    """Products of numbers in 8 bits of floating point, whose scales are learnt in training.
+
+    Examples:
+        >>> laminar.quantizers.Float8QuantizationConfig().mode
+        'float8'
+    """
 
     mode = "float8"
 
@@ -215,6 +241,12 @@ class GPTQConfig(_Calibrated):
 
     Source: Frantar et al., "GPTQ: accurate post-training quantization for generative pre-trained
         transformers", 2022, arXiv:2210.17323, algorithm 1.
+
+    Examples:
+        >>> laminar.quantizers.GPTQConfig(
+        ...     dataset=["some text"], tokenizer=str.split, weight_bits=4
+        ... ).weight_bits
+        4
     """
 
     mode = "gptq"
@@ -273,6 +305,12 @@ class AWQConfig(_Calibrated):
 
     Source: Lin et al., "AWQ: activation-aware weight quantization for LLM compression and
         acceleration", 2023, arXiv:2306.00978, section 3.2.
+
+    Examples:
+        >>> laminar.quantizers.AWQConfig(
+        ...     dataset=["some text"], tokenizer=str.split, group_size=64
+        ... ).mode
+        'awq'
     """
 
     mode = "awq"

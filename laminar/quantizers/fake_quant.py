@@ -35,6 +35,12 @@ def fake_quant_with_min_max_vars(
 
     Source: Jacob et al., "Quantization and training of neural networks for efficient
         integer-arithmetic-only inference", 2018, arXiv:1712.05877, section 3.
+
+    Examples:
+        >>> laminar.quantizers.fake_quant_with_min_max_vars(
+        ...     np.array([0.1, 0.6, 7.0]), 0.0, 3.0, num_bits=2
+        ... )
+        Tensor([0., 1., 3.], shape=(3,), dtype=float64)
     """
     num_bits = int(num_bits)
     if num_bits < 2:

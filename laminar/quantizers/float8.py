@@ -53,6 +53,10 @@ def compute_float8_scale(
         scale: as it is.
         dtype_max: the largest number of the type.
         margin: how many powers of two are left above.
+
+    Examples:
+        >>> laminar.quantizers.compute_float8_scale(np.array(896.0), np.array(1.0), 448.0)
+        Tensor(2., shape=(), dtype=float64)
     """
     most = ops.convert_to_tensor(amax)
     before = ops.convert_to_tensor(scale)
@@ -67,6 +71,12 @@ def compute_float8_amax_history(x: TensorLike, amax_history: TensorLike) -> Any:
     Args:
         x: the newest tensor.
         amax_history: a vector; what is in it moves on by one place, and the oldest is lost.
+
+    Examples:
+        >>> laminar.quantizers.compute_float8_amax_history(
+        ...     np.array([1.0, -3.0]), np.array([2.0, 1.0])
+        ... )
+        Tensor([3., 2.], shape=(2,), dtype=float64)
     """
     history = ops.convert_to_tensor(amax_history)
     most = ops.cast(ops.max(ops.abs(x)), history.dtype)

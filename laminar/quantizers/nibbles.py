@@ -29,6 +29,12 @@ def pack_int4(
     Raises:
         InvalidArgumentError: another `dtype`.
         DTypeError: `arr` is of another type.
+
+    Examples:
+        >>> packed, shape, rows = laminar.quantizers.pack_int4(np.array([[1], [2], [3]], "int8"))
+        >>> packed, rows
+        (Tensor([[33],
+                [ 3]], shape=(2, 1), dtype=int8), 3)
     """
     _check(dtype)
     values = np.asarray(ops.convert_to_numpy(arr))
@@ -57,6 +63,13 @@ def unpack_int4(packed: TensorLike, orig_len: int, axis: int = 0, dtype: str = "
     Raises:
         InvalidArgumentError: another `dtype`.
         DTypeError: `packed` is not of int8 or uint8.
+
+    Examples:
+        >>> packed, shape, rows = laminar.quantizers.pack_int4(np.array([[1], [2], [3]], "int8"))
+        >>> laminar.quantizers.unpack_int4(packed, rows)
+        Tensor([[1],
+                [2],
+                [3]], shape=(3, 1), dtype=int8)
     """
     _check(dtype)
     x = ops.convert_to_tensor(packed)

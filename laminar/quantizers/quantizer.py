@@ -15,6 +15,10 @@ class Quantizer:
 
     Args:
         output_dtype: of the outputs.
+
+    Examples:
+        >>> issubclass(laminar.quantizers.AbsMaxQuantizer, laminar.Quantizer)
+        True
     """
 
     def __init__(self, output_dtype: str = "int8") -> None:
@@ -39,6 +43,13 @@ class AbsMaxQuantizer(Quantizer):
 
     Raises:
         InvalidArgumentError: the range is beyond that of int8, if that is the type of outputs.
+
+    Examples:
+        >>> values, scale = laminar.quantizers.AbsMaxQuantizer(axis=-1)(
+        ...     np.array([[0.5, -1.0]], "float32")
+        ... )
+        >>> values
+        Tensor([[  63, -127]], shape=(1, 2), dtype=int8)
     """
 
     def __init__(

@@ -39,6 +39,15 @@ def abs_max_quantize(
 
     Returns:
         The outputs, and the scale, whose `axis` has size 1.
+
+    Examples:
+        >>> values, scale = laminar.quantizers.abs_max_quantize(
+        ...     np.array([[0.5, -1.0]], "float32"), axis=-1
+        ... )
+        >>> values
+        Tensor([[  63, -127]], shape=(1, 2), dtype=int8)
+        >>> scale
+        Tensor([[127.]], shape=(1, 1), dtype=float32)
     """
     x = ops.convert_to_tensor(inputs)
     most = ops.max(ops.abs(x), axis=axis, keepdims=True)
@@ -57,6 +66,12 @@ def quantize_and_dequantize(
 
     Raises:
         InvalidArgumentError: `quantized_dtype` is no element type with a sign.
+
+    Examples:
+        >>> laminar.quantizers.quantize_and_dequantize(
+        ...     np.array([0.3, 0.7]), 0.25, "int8", "float32"
+        ... )
+        Tensor([0.25, 0.75], shape=(2,), dtype=float32)
     """
     most = _largest(quantized_dtype)
     x = ops.divide(ops.cast(inputs, compute_dtype), ops.cast(scale, compute_dtype))
@@ -99,6 +114,13 @@ def abs_max_quantize_grouped_with_zero_point(
     Raises:
         ShapeError: the inputs are no matrix.
         InvalidArgumentError: a block size below 1.
+
+    Examples:
+        >>> x = np.arange(8, dtype="float32").reshape(4, 2)
+        >>> grouped = laminar.quantizers.abs_max_quantize_grouped_with_zero_point
+        >>> values, scale, zero_point = grouped(x, block_size=2)
+        >>> values.shape, scale.shape, zero_point.shape
+        ((4, 2), (2, 2), (2, 2))
     """
     x = ops.convert_to_tensor(inputs)
     if len(x.shape) != 2:

@@ -27,6 +27,12 @@ class Candidates(NamedTuple):
         true_expected_count: how often each class of `true_classes` is to be expected among them,
             float32, of their shape.
         sampled_expected_count: the same of the sampled classes.
+
+    Examples:
+        >>> from laminar.random import uniform_candidate_sampler
+        >>> drawn = uniform_candidate_sampler([[0]], num_sampled=2, unique=True, range_max=4)
+        >>> drawn.true_expected_count
+        Tensor([[0.4375]], shape=(1, 1), dtype=float32)
     """
 
     sampled: Tensor
@@ -56,6 +62,12 @@ def uniform_candidate_sampler(
 
     Source: Jean et al., "On using very large target vocabulary for neural machine translation",
         ACL 2015; the expected counts as in TensorFlow's candidate samplers.
+
+    Examples:
+        >>> from laminar.random import uniform_candidate_sampler
+        >>> drawn = uniform_candidate_sampler([[0]], num_sampled=4, unique=True, range_max=4)
+        >>> ops.sort(drawn.sampled)
+        Tensor([0, 1, 2, 3], shape=(4,), dtype=int64)
     """
     return _sample("uniform", true_classes, num_sampled, unique, range_max, seed)
 
@@ -71,6 +83,12 @@ def log_uniform_candidate_sampler(
 
     That is about Zipf's law, for words in the order of how often they occur. Arguments and errors:
     see `uniform_candidate_sampler`.
+
+    Examples:
+        >>> from laminar.random import log_uniform_candidate_sampler
+        >>> drawn = log_uniform_candidate_sampler([[0]], num_sampled=4, unique=True, range_max=4)
+        >>> ops.sort(drawn.sampled)
+        Tensor([0, 1, 2, 3], shape=(4,), dtype=int64)
     """
     return _sample("log_uniform", true_classes, num_sampled, unique, range_max, seed)
 
@@ -94,6 +112,13 @@ def fixed_unigram_candidate_sampler(
         unigrams: how often each class occurs, (range_max,), at least 0 and not all 0.
         distortion: 0.75 for word vectors (Mikolov et al., NIPS 2013, section 2.2).
         seed: the same.
+
+    Examples:
+        >>> drawn = laminar.random.fixed_unigram_candidate_sampler(
+        ...     [[1]], num_sampled=3, unique=True, range_max=3, unigrams=[4, 2, 1]
+        ... )
+        >>> ops.sort(drawn.sampled)
+        Tensor([0, 1, 2], shape=(3,), dtype=int64)
     """
     counts = np.asarray(unigrams, "float64")
     if counts.shape != (range_max,):

@@ -51,6 +51,11 @@ def normal(
         stddev: standard deviation.
         dtype: a floating type, by default the default float.
         seed: see above.
+
+    Examples:
+        >>> x = laminar.random.normal((10000,), mean=2.0, stddev=3.0, seed=1)
+        >>> round(float(ops.mean(x))), round(float(ops.std(x)))
+        (2, 3)
     """
     found = _float("normal", dtype)
     return engine.random_normal(draw_seed(seed), shape, _bound(mean), _bound(stddev), found)
@@ -72,6 +77,11 @@ def truncated_normal(
         stddev: standard deviation before truncation.
         dtype: a floating type, by default the default float.
         seed: see above.
+
+    Examples:
+        >>> x = laminar.random.truncated_normal((1000,), stddev=1.0, seed=1)
+        >>> bool(ops.max(ops.abs(x)) <= 2)
+        True
     """
     found = _float("truncated_normal", dtype)
     return engine.random_truncated_normal(
@@ -95,6 +105,11 @@ def uniform(
         maxval: upper bound, itself left out.
         dtype: a floating type, by default the default float.
         seed: see above.
+
+    Examples:
+        >>> x = laminar.random.uniform((1000,), minval=-1.0, maxval=1.0, seed=1)
+        >>> bool(ops.all((x >= -1) & (x < 1)))
+        True
     """
     found = _float("uniform", dtype)
     return engine.random_uniform(draw_seed(seed), shape, _bound(minval), _bound(maxval), found)
@@ -119,6 +134,11 @@ def randint(
 
     Raises:
         InvalidArgumentError: the dtype is not an integer one, or the range is empty.
+
+    Examples:
+        >>> x = laminar.random.randint((100,), 0, 3, seed=1)
+        >>> ops.unique(x)
+        Tensor([0, 1, 2], shape=(3,), dtype=int32)
     """
     found = as_dtype(dtype)
     if not found.is_integer:
@@ -144,6 +164,10 @@ def categorical(
 
     Returns:
         (batch, num_samples).
+
+    Examples:
+        >>> laminar.random.categorical(np.log([[0.001, 0.999]]), num_samples=3, seed=1)
+        Tensor([[1, 1, 1]], shape=(1, 3), dtype=int32)
     """
     x = floating(logits)
     if x.shape.rank not in (2, None):
@@ -165,6 +189,10 @@ def gamma(
         alpha: shape parameter, broadcasts to `shape`.
         dtype: a floating type, by default the default float.
         seed: see above.
+
+    Examples:
+        >>> laminar.random.gamma((2,), alpha=3.0, seed=1).shape
+        (2,)
     """
     found = _float("gamma", dtype)
     return engine.random_gamma(draw_seed(seed), shape, tensor(alpha), found)
@@ -186,6 +214,10 @@ def beta(
         beta: second parameter, likewise.
         dtype: a floating type, by default the default float.
         seed: see above.
+
+    Examples:
+        >>> laminar.random.beta((2, 3), alpha=2.0, beta=5.0, seed=1).shape
+        (2, 3)
     """
     found = _float("beta", dtype)
     return engine.random_beta(draw_seed(seed), shape, tensor(alpha), tensor(beta), found)
@@ -207,6 +239,11 @@ def binomial(
         probabilities: of success, likewise.
         dtype: by default the default float.
         seed: see above.
+
+    Examples:
+        >>> draws = laminar.random.binomial((1000,), counts=10, probabilities=0.5, seed=1)
+        >>> float(ops.max(draws)) <= 10
+        True
     """
     found = _float("binomial", dtype)
     parameters = (tensor(counts), tensor(probabilities))
@@ -215,7 +252,13 @@ def binomial(
 
 @public
 def shuffle(x: TensorLike, axis: int = 0, seed: SeedLike | None = None) -> Tensor:
-    """`x` with its entries along `axis` in random order."""
+    """`x` with its entries along `axis` in random order.
+
+    Examples:
+        >>> x = laminar.random.shuffle(np.arange(5), seed=1)
+        >>> ops.sort(x)
+        Tensor([0, 1, 2, 3, 4], shape=(5,), dtype=int64)
+    """
     return engine.random_shuffle(draw_seed(seed), tensor(x), axis)
 
 
@@ -240,6 +283,11 @@ def dropout(
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
         2014, section 4.
+
+    Examples:
+        >>> y = laminar.random.dropout(np.ones((1000,), "float32"), rate=0.5, seed=1)
+        >>> ops.unique(y)
+        Tensor([0., 2.], shape=(2,), dtype=float32)
     """
     x = floating(inputs)
     if isinstance(rate, Tensor) or hasattr(rate, "__laminar_tensor__"):

@@ -48,6 +48,14 @@ class SeedGenerator:
 
     Raises:
         InvalidArgumentError: the seed is no whole number.
+
+    Examples:
+        >>> seeds = laminar.random.SeedGenerator(42)
+        >>> first = laminar.random.uniform((), seed=seeds)
+        >>> second = laminar.random.uniform((), seed=seeds)
+        >>> again = laminar.random.uniform((), seed=laminar.random.SeedGenerator(42))
+        >>> bool(first == second), bool(first == again)
+        (False, True)
     """
 
     def __init__(self, seed: int | None = None, name: str | None = None) -> None:
@@ -112,7 +120,12 @@ def _state(seed: int | np.integer[Any]) -> Any:
 
 
 def make_default_seed() -> int:
-    """The next seed of the process's sequence, for what was given none."""
+    """The next seed of the process's sequence, for what was given none.
+
+    Examples:
+        >>> 0 <= laminar.random.make_default_seed() < 2**32
+        True
+    """
     with _lock:
         return _seeds.randint(1, _MOST)
 
@@ -125,7 +138,12 @@ class _OfGraph:
 
 
 def global_seed_generator() -> SeedGenerator:
-    """The generator of draws that were given no seed."""
+    """The generator of draws that were given no seed.
+
+    Examples:
+        >>> laminar.random.global_seed_generator() is laminar.random.global_seed_generator()
+        True
+    """
     graph = building()
     with _lock:
         if graph is not None and not graph.captures_values:
@@ -147,6 +165,13 @@ def set_random_seed(seed: int) -> None:
 
     Raises:
         InvalidArgumentError: any other value.
+
+    Examples:
+        >>> laminar.set_random_seed(7)
+        >>> first = laminar.random.normal((3,))
+        >>> laminar.set_random_seed(7)
+        >>> bool(ops.all(first == laminar.random.normal((3,))))
+        True
     """
     if not _is_int(seed) or not 0 <= seed < 2**32:
         raise InvalidArgumentError(
@@ -186,6 +211,11 @@ def draw_seed(seed: SeedLike | None) -> Tensor:
 
     Raises:
         InvalidArgumentError: anything else.
+
+    Examples:
+        >>> first = laminar.random.draw_seed(laminar.random.SeedGenerator(1))
+        >>> first.shape, first.dtype
+        ((4,), 'uint32')
     """
     if isinstance(seed, SeedGenerator):
         return seed.next()

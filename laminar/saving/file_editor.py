@@ -40,6 +40,15 @@ class KerasFileEditor:
     Raises:
         InvalidArgumentError: a file of another kind.
         DataLossError: the file is damaged, or refers to other files.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2, name="head")])
+        >>> model.save_weights("model.weights.h5")
+        >>> laminar.saving.KerasFileEditor("model.weights.h5").summary()
+        model.weights.h5
+        object        weight  shape   dtype
+        layers/dense  0       (3, 2)  float32
+        layers/dense  1       (2,)    float32
     """
 
     def __init__(self, filepath: str | os.PathLike[str]) -> None:

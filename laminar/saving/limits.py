@@ -21,6 +21,14 @@ class Limits:
         max_text_bytes: one JSON document, and all attributes and strings of a weights file.
         max_json_values: the values of one JSON document.
         max_depth: how deep groups, and the lists and objects of JSON, may stand in one another.
+
+    Examples:
+        >>> laminar.Sequential([layers.Input((3,)), layers.Dense(2)]).save("model.keras")
+        >>> limits = laminar.saving.Limits(max_bytes=10)
+        >>> laminar.saving.load_model("model.keras", limits=limits)
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.DataLossError: model.keras: its entries have ...
     """
 
     max_bytes: int = 1 << 36

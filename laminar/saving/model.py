@@ -74,6 +74,12 @@ def save_model(
         InvalidArgumentError: another kind of file, a part that has no config, or an argument that
             is not known.
         AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> laminar.saving.save_model(model, "model.keras")
+        >>> laminar.saving.load_model("model.keras").output_shape
+        (None, 2)
     """
     if kwargs:
         raise InvalidArgumentError(
@@ -148,6 +154,11 @@ def load_model(
         MissingFileError: there is no such file.
         UnknownClassError: the file names a class that is not known.
         DataLossError: the file is damaged, truncated, hostile, or not a model.
+
+    Examples:
+        >>> laminar.Sequential([layers.Input((3,)), layers.Dense(2)]).save("model.keras")
+        >>> laminar.saving.load_model("model.keras").output_shape
+        (None, 2)
     """
     path = file_name(filepath, "load_model")
     is_folder = is_model_folder(path)
@@ -190,6 +201,11 @@ def save_weights(
         InvalidArgumentError: another kind of file, or a model without weights.
         AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
         UnimplementedError: the package safetensors is not installed.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> laminar.saving.save_weights(model, "model.weights.h5")
+        >>> model.load_weights("model.weights.h5")
     """
     path = file_name(filepath, "save_weights")
     endings = (_WEIGHTS, CHECKPOINT, SAFETENSORS) if max_shard_size is None else (_SHARDED,)
@@ -260,6 +276,11 @@ def load_weights(
         MissingFileError: there is no such file.
         InvalidArgumentError: a layer has another number of weights, or weights of other shapes.
         DataLossError: the file is damaged or hostile.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> model.save_weights("model.weights.h5")
+        >>> report = laminar.saving.load_weights(model, "model.weights.h5")
     """
     if kwargs:
         raise InvalidArgumentError(f"load_weights: unknown arguments {', '.join(kwargs)}")

@@ -33,6 +33,14 @@ class LoadReport:
     Args:
         file: the name of the file.
         entries: the parts of the model in its order, then what is left in the file.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2, name="head")])
+        >>> model.save("model.keras")
+        >>> report = model.load_weights("model.keras", partial=True)
+        model.keras: 1 parts loaded, 0 left out
+        >>> [entry.status for entry in report.entries]
+        ['loaded']
     """
 
     file: str

@@ -36,6 +36,14 @@ class LearningRates:
         losses: the loss at each, smoothed.
         suggestion: the rate at which the loss falls fastest.
         lowest: the rate of the lowest loss: at this one training is about to fail.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> x = np.ones((64, 1), "float32")
+        >>> found = laminar.lr_find(model, x, 3 * x, batch_size=8, steps=20)
+        >>> len(found.rates) == len(found.losses)
+        True
     """
 
     rates: list[float]
@@ -94,6 +102,14 @@ def lr_find(
 
     Source: Smith, "Cyclical learning rates for training neural networks", 2017, arXiv:1506.01186,
         section 3.3.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((1,)), layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> x = np.ones((64, 1), "float32")
+        >>> found = laminar.lr_find(model, x, 3 * x, batch_size=8, steps=20)
+        >>> found.suggestion > 0
+        True
     """
     if not isinstance(model, TrainingSteps):
         raise InvalidArgumentError(

@@ -60,6 +60,18 @@ def audio_dataset_from_directory(
         MissingFileError: no folder, or no sounds in it.
         InvalidArgumentError: arguments that do not go together; when walked, another rate.
         DataLossError: when walked: a damaged file.
+
+    Examples:
+        >>> import pathlib, wave
+        >>> for name in ("no/1.wav", "yes/2.wav"):
+        ...     pathlib.Path(name).parent.mkdir()
+        ...     with wave.open(name, "wb") as file:
+        ...         file.setparams((1, 2, 8000, 0, "NONE", ""))
+        ...         file.writeframes(np.zeros(100, "int16").tobytes())
+        >>> data = laminar.utils.audio_dataset_from_directory(".", verbose=False)
+        >>> sounds, labels = next(iter(data))
+        >>> sounds.shape
+        (2, 100, 1)
     """
     if ragged:
         raise UnimplementedError(

@@ -17,6 +17,11 @@ class Config:
 
     Raises:
         FailedPreconditionError: it is changed after `freeze()`.
+
+    Examples:
+        >>> config = laminar.utils.Config(rate=0.1, units=8)
+        >>> config.rate, config["units"]
+        (0.1, 8)
     """
 
     _config: dict[str, Any]

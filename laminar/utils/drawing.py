@@ -32,6 +32,11 @@ class Drawing:
 
     Args:
         text: the description.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> str(laminar.utils.model_to_dot(model)).split()[0]
+        'digraph'
     """
 
     def __init__(self, text: str) -> None:
@@ -122,6 +127,11 @@ def model_to_dot(
 
     Raises:
         InvalidArgumentError: no model, one that is not built, or another direction.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2, name="head")])
+        >>> "head" in str(laminar.utils.model_to_dot(model))
+        True
     """
     if kwargs:
         raise InvalidArgumentError(f"plot_model: unknown arguments {', '.join(sorted(kwargs))}")
@@ -275,7 +285,7 @@ def plot_model(
     splines: str = "ortho",
     **kwargs: Any,
 ) -> Drawing:
-    """Draw a model into a file.
+    r"""Draw a model into a file.
 
     Args:
         model: built.
@@ -290,6 +300,13 @@ def plot_model(
         FailedPreconditionError: the program `dot` is not installed, or fails.
         InvalidArgumentError: no model, one that is not built, or another direction.
         MissingFileError: the folder of `to_file` does not exist.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> drawing = laminar.utils.plot_model(model, "model.dot")
+        >>> import pathlib
+        >>> pathlib.Path("model.dot").read_text().splitlines()[0]
+        'digraph {'
     """
     drawing = model_to_dot(
         model,

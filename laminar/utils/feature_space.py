@@ -46,6 +46,15 @@ class FeatureSpace(Layer):
     Raises:
         InvalidArgumentError: there are no features, a feature or mode is not known, a cross names a
             column that is none, or "int" features are to be joined.
+
+    Examples:
+        >>> space = laminar.utils.FeatureSpace(
+        ...     {"age": laminar.utils.FeatureSpace.float(), "city": "string_categorical"}
+        ... )
+        >>> rows = {"age": [30.0, 40.0], "city": ["Rome", "Oslo"]}
+        >>> space.adapt(laminar.datasets.Dataset.from_tensor_slices(rows))
+        >>> space(rows).shape
+        (2, 4)
     """
 
     feature: ClassVar = staticmethod(Feature)

@@ -52,6 +52,14 @@ def get_file(
         InvalidArgumentError: no `origin`, a `fname` with folders, another algorithm.
         UnavailableError: the file cannot be downloaded.
         DataLossError: the file has another hash, or is not an archive.
+
+    Examples:
+        >>> import pathlib
+        >>> pathlib.Path("cache/datasets").mkdir(parents=True)
+        >>> _ = pathlib.Path("cache/datasets/data.txt").write_text("was here before")
+        >>> path = laminar.utils.get_file("data.txt", "https://host/data.txt", cache_dir="cache")
+        >>> pathlib.Path(path).read_text()
+        'was here before'
     """
     if not origin:
         raise InvalidArgumentError("get_file: origin is missing", remedy='origin="https://..."')

@@ -74,6 +74,16 @@ def image_dataset_from_directory(
         MissingFileError: no folder, or no images in it.
         InvalidArgumentError: arguments that do not go together.
         UnimplementedError: Pillow is not installed.
+
+    Examples:
+        >>> import pathlib
+        >>> for name in ("cats/1.png", "dogs/2.png"):
+        ...     pathlib.Path(name).parent.mkdir()
+        ...     laminar.utils.save_img(name, np.zeros((8, 8, 3)))
+        >>> data = laminar.utils.image_dataset_from_directory(".", image_size=(4, 4), verbose=False)
+        >>> images, labels = next(iter(data))
+        >>> images.shape, sorted(labels.numpy())
+        ((2, 4, 4, 3), [np.int32(0), np.int32(1)])
     """
     if color_mode not in _COLORS:
         raise InvalidArgumentError(

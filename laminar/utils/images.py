@@ -47,6 +47,11 @@ def load_img(
         InvalidArgumentError: another mode or interpolation.
         MissingFileError: there is no such file.
         UnimplementedError: Pillow is not installed.
+
+    Examples:
+        >>> laminar.utils.save_img("black.png", np.zeros((4, 6, 3)))
+        >>> laminar.utils.load_img("black.png", target_size=(8, 8)).size
+        (8, 8)
     """
     if color_mode not in _MODES:
         raise InvalidArgumentError(
@@ -120,6 +125,11 @@ def img_to_array(img: Any, data_format: DataFormat | None = None, dtype: Any = N
         img: the image.
         data_format: "channels_last", "channels_first", or None for the default.
         dtype: of the array, by default the default float type.
+
+    Examples:
+        >>> image = laminar.utils.array_to_img(np.zeros((4, 6, 3)))
+        >>> laminar.utils.img_to_array(image).shape
+        (4, 6, 3)
     """
     is_first = _is_channels_first("img_to_array", data_format)
     array = np.asarray(img, dtype=dtype or config.floatx())
@@ -154,6 +164,10 @@ def array_to_img(
 
     Raises:
         ShapeError: another number of axes or channels.
+
+    Examples:
+        >>> laminar.utils.array_to_img(np.zeros((4, 6, 3))).size
+        (6, 4)
     """
     is_first = _is_channels_first("array_to_img", data_format)
     array = np.asarray(x, dtype=dtype or config.floatx())
@@ -192,6 +206,11 @@ def save_img(
         x: as `array_to_img` takes it; so `data_format` and `scale`.
         file_format: as "png"; by default what the ending of `path` says.
         **kwargs: for Pillow's `Image.save`.
+
+    Examples:
+        >>> laminar.utils.save_img("black.png", np.zeros((4, 6, 3)))
+        >>> laminar.utils.load_img("black.png").size
+        (6, 4)
     """
     image = array_to_img(x, data_format=data_format, scale=scale)
     ending = file_format or (os.path.splitext(path)[1][1:] if isinstance(path, str) else "")

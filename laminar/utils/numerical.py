@@ -24,6 +24,11 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
 
     Raises:
         InvalidArgumentError: a number outside the range, or no numbers and no `num_classes`.
+
+    Examples:
+        >>> laminar.utils.to_categorical([0, 2], num_classes=3)
+        array([[1., 0., 0.],
+               [0., 0., 1.]])
     """
     given = np.asarray(x)
     if given.dtype.kind not in "biuf":
@@ -64,6 +69,10 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
 
     Returns:
         An array, or a tensor for a tensor, of the shape of `x`.
+
+    Examples:
+        >>> laminar.utils.normalize(np.array([[3.0, 4.0]]))
+        array([[0.6, 0.8]])
     """
     if isinstance(x, Tensor):
         return ops.normalize(x, axis=axis, order=order)

@@ -30,6 +30,10 @@ class Progbar:
 
     Raises:
         InvalidArgumentError: both lists of names are given.
+
+    Examples:
+        >>> bar = laminar.utils.Progbar(3, verbose=0)
+        >>> bar.add(3, [("loss", 0.5)])
     """
 
     def __init__(

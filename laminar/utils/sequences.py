@@ -34,6 +34,11 @@ def pad_sequences(
     Raises:
         InvalidArgumentError: something that is not a sequence, or another `padding`.
         ShapeError: the steps of two sequences have different shapes.
+
+    Examples:
+        >>> laminar.utils.pad_sequences([[1], [2, 3, 4]], maxlen=3)
+        array([[0, 0, 1],
+               [2, 3, 4]], dtype=int32)
     """
     for name, where in (("padding", padding), ("truncating", truncating)):
         if where not in ("pre", "post"):

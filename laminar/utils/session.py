@@ -19,6 +19,11 @@ def clear_session(free_memory: bool = True) -> None:
 
     Raises:
         FailedPreconditionError: called inside `with graph.as_default()`.
+
+    Examples:
+        >>> laminar.utils.clear_session()
+        >>> layers.Dense(1).name, layers.Dense(1).name
+        ('dense', 'dense_1')
     """
     reset_names()
     reset_default_graph()

@@ -13,6 +13,11 @@ def get_source_inputs(tensor: Any) -> list[Any]:
 
     Raises:
         DTypeError: `tensor` is no symbolic tensor.
+
+    Examples:
+        >>> x = layers.Input((3,), name="x")
+        >>> laminar.utils.get_source_inputs(layers.Dense(2)(x))[0] is x
+        True
     """
     if not is_keras_tensor(tensor):
         raise DTypeError(

@@ -43,6 +43,11 @@ def split_dataset(
     Raises:
         InvalidArgumentError: no size, a size out of range, arrays of different lengths, or a
             Dataset without end.
+
+    Examples:
+        >>> left, right = laminar.utils.split_dataset(np.arange(10), left_size=0.8)
+        >>> len(list(left)), len(list(right))
+        (8, 2)
     """
     if isinstance(dataset, Dataset):
         return _split(dataset, left_size, right_size, shuffle, seed)

@@ -50,6 +50,16 @@ def text_dataset_from_directory(
     Raises:
         MissingFileError: no folder, or no texts in it.
         InvalidArgumentError: arguments that do not go together.
+
+    Examples:
+        >>> import pathlib
+        >>> for name in ("bad/1.txt", "good/2.txt"):
+        ...     pathlib.Path(name).parent.mkdir()
+        ...     _ = pathlib.Path(name).write_text("a review")
+        >>> data = laminar.utils.text_dataset_from_directory(".", verbose=False)
+        >>> texts, labels = next(iter(data))
+        >>> sorted(labels.numpy())
+        [np.int32(0), np.int32(1)]
     """
 
     def load(path: bytes) -> bytes:

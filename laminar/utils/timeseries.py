@@ -51,6 +51,16 @@ def timeseries_dataset_from_array(
 
     Raises:
         InvalidArgumentError: a count below 1, indices outside of the data, or no room for a window.
+
+    Examples:
+        >>> data = laminar.utils.timeseries_dataset_from_array(
+        ...     np.arange(6), None, sequence_length=3
+        ... )
+        >>> next(iter(data))
+        Tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4],
+                [3, 4, 5]], shape=(4, 3), dtype=int64)
     """
     if format not in ("tf", "grain"):
         raise InvalidArgumentError(f"{_WHO}: format must be 'tf' or 'grain', got {format!r}")

@@ -50,6 +50,13 @@ def draw_bounding_boxes(
         ShapeError: the images are no batch.
         InvalidArgumentError: there are no boxes and labels.
         UnimplementedError: there are texts, and Pillow is not installed.
+
+    Examples:
+        >>> boxes = {"boxes": np.array([[[2.0, 2.0, 8.0, 8.0]]]), "labels": np.array([[1]])}
+        >>> images = np.zeros((1, 16, 16, 3), "uint8")
+        >>> drawn = laminar.visualization.draw_bounding_boxes(images, boxes, "xyxy")
+        >>> drawn.shape, bool(drawn.any())
+        ((1, 16, 16, 3), True)
     """
     drawn = _as_bytes(_batch(images, data_format, "draw_bounding_boxes"))
     if not isinstance(bounding_boxes, Mapping) or not {"boxes", "labels"} <= bounding_boxes.keys():
@@ -146,6 +153,12 @@ def draw_segmentation_masks(
     Raises:
         ShapeError: the images are no batch, or the masks are of other sizes.
         DTypeError: the masks are no whole numbers.
+
+    Examples:
+        >>> images = np.zeros((1, 8, 8, 3), "uint8")
+        >>> masks = np.ones((1, 8, 8, 1), "int32")
+        >>> laminar.visualization.draw_segmentation_masks(images, masks, num_classes=2).shape
+        (1, 8, 8, 3)
     """
     given = _batch(images, data_format, "draw_segmentation_masks").astype("float32")
     masks = np.asarray(segmentation_masks)

@@ -65,6 +65,11 @@ def plot_image_gallery(
         ShapeError: the images are no batch.
         InvalidArgumentError: a path and `show=True`, or classes without names.
         UnimplementedError: matplotlib is not installed.
+
+    Examples:
+        >>> laminar.visualization.plot_image_gallery(
+        ...     np.zeros((4, 8, 8, 3), "uint8"), path="images.png"
+        ... )
     """
     if path is not None and show:
         raise InvalidArgumentError("plot_image_gallery: give either path or show=True")
@@ -148,6 +153,11 @@ def plot_bounding_box_gallery(
 
     Raises:
         InvalidArgumentError: both `legend` and `legend_handles`.
+
+    Examples:
+        >>> boxes = {"boxes": np.array([[[2.0, 2.0, 8.0, 8.0]]]), "labels": np.array([[1]])}
+        >>> images = np.zeros((1, 16, 16, 3), "uint8")
+        >>> laminar.visualization.plot_bounding_box_gallery(images, "xyxy", boxes, path="boxes.png")
     """
     if legend and legend_handles:
         raise InvalidArgumentError(
@@ -214,6 +224,12 @@ def plot_segmentation_mask_gallery(
         color_mapping: see `draw_segmentation_masks`; `blend`, `alpha` and `ignore_index` likewise.
         data_format: where the channels are.
         kwargs: see `plot_image_gallery`.
+
+    Examples:
+        >>> images, masks = np.zeros((1, 8, 8, 3), "uint8"), np.ones((1, 8, 8, 1), "int32")
+        >>> laminar.visualization.plot_segmentation_mask_gallery(
+        ...     images, 2, y_true=masks, path="masks.png"
+        ... )
     """
     pictures = _batch(images, data_format, "plot_segmentation_mask_gallery").astype("float32")
     low, high = value_range

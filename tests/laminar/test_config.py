@@ -23,7 +23,7 @@ UNKNOWN: Any = "nhwc"
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(dtype_policies.Global, "policy", None)
+    monkeypatch.setattr(dtype_policies.policy.Global, "policy", None)
     names = [name for name in vars(settings._Settings) if name[0] != "_"]
     before = {name: getattr(settings._Settings, name) for name in names}
     floatx = config.floatx()

@@ -341,3 +341,14 @@ def test_numbers_greater_than_those_of_float16(layer: Any) -> None:
     assert y.dtype == "float16"
     assert np.isfinite(y.numpy()).all()
     np.testing.assert_allclose(y.numpy().astype("float32").std(), 1, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [layers.LayerNormalization(), layers.GroupNormalization(groups=1)],
+    ids=lambda x: x.name,
+)
+def test_float64_goes_in_and_the_compute_dtype_comes_out(layer: layers.Layer) -> None:
+    y = layer(np.array([[1.0, 2.0, 3.0]]))
+    assert y.dtype == "float32"
+    np.testing.assert_allclose(y, np.array([[-1, 0, 1]]) / np.sqrt(2 / 3 + 1e-3), rtol=1e-6)

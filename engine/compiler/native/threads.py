@@ -96,6 +96,10 @@ def set_threads(n: int | None) -> None:
 
     Raises:
         InvalidArgumentError: n is not between 1 and 1024.
+
+    Examples:
+        >>> laminar.set_threads(2)
+        >>> laminar.set_threads(None)
     """
     if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST):
         raise InvalidArgumentError(

@@ -296,6 +296,11 @@ def sequence_mask(
 
     Returns:
         (..., maxlen).
+
+    Examples:
+        >>> engine.sequence_mask(engine.constant([1, 3]), maxlen=3)
+        Tensor([[ True, False, False],
+                [ True,  True,  True]], shape=(2, 3), dtype=bool)
     """
 
     def build() -> Tensor:

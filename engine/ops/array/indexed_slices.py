@@ -35,6 +35,15 @@ class IndexedSlices(Operators):
     Raises:
         DTypeError: the indices are no whole numbers.
         ShapeError: the values are not one row for each index.
+
+    Examples:
+        >>> slices = engine.IndexedSlices(
+        ...     engine.constant([[1.0], [2.0]]), engine.constant([2, 0]), (3, 1)
+        ... )
+        >>> engine.convert_to_tensor(slices)
+        Tensor([[2.],
+                [0.],
+                [1.]], shape=(3, 1), dtype=float32)
     """
 
     __slots__ = ("__weakref__", "_indices", "_shape", "_values")

@@ -88,6 +88,10 @@ def dynamic_partition(
     Raises:
         ShapeError: the shape of `data` does not begin with that of `partitions`.
         InvalidArgumentError: at run time, a number is not in [0, num_partitions).
+
+    Examples:
+        >>> engine.dynamic_partition(engine.constant([10, 20, 30]), engine.constant([0, 1, 0]), 2)
+        [Tensor([10, 30], shape=(2,), dtype=int32), Tensor([20], shape=(1,), dtype=int32)]
     """
     data, partitions = convert_to_tensor(data), convert_to_tensor(partitions)
     return list(_partition.many(data, partitions, name=name, num_partitions=int(num_partitions)))
@@ -180,6 +184,13 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     Raises:
         ShapeError: data and indices do not fit.
         InvalidArgumentError: there are no tensors; at run time, an index is negative.
+
+    Examples:
+        >>> engine.dynamic_stitch(
+        ...     [engine.constant([0, 2]), engine.constant([1])],
+        ...     [engine.constant([10, 30]), engine.constant([20])],
+        ... )
+        Tensor([10, 20, 30], shape=(3,), dtype=int32)
     """
     given = [convert_to_tensor(i) for i in indices]
     values = [convert_to_tensor(d) for d in data]

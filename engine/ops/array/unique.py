@@ -124,6 +124,11 @@ def unique_with_counts(
 
     Raises:
         ShapeError: `x` is no vector.
+
+    Examples:
+        >>> values, places, counts = engine.unique_with_counts(engine.constant([3, 1, 3]))
+        >>> values, counts
+        (Tensor([3, 1], shape=(2,), dtype=int32), Tensor([2, 1], shape=(2,), dtype=int32))
     """
     values, indices, counts = _unique_in_order.many(
         convert_to_tensor(x), name=name, dtype=as_dtype(out_idx)

@@ -185,13 +185,31 @@ _loop_cond.grad(no_gradient)
 
 
 def switch(data: Any, pred: Any, *, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(`data` if `pred` does not hold, `data` if it does); the other one is dead."""
+    """(`data` if `pred` does not hold, `data` if it does); the other one is dead.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     where_false, where_true = engine.switch(engine.constant(3.0), engine.constant(True))
+        ...     value, which = engine.merge([where_false * 10, where_true + 1])
+        ...     session.run(value)
+        np.float32(4.0)
+    """
     false, true = apply(_switch, (data, pred), {}, name)
     return false, true
 
 
 def merge(inputs: Sequence[Any], *, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(the input that has a value, its number); dead if none has."""
+    """(the input that has a value, its number); dead if none has.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     where_false, where_true = engine.switch(
+        ...         engine.constant(3.0), engine.constant(False)
+        ...     )
+        ...     value, which = engine.merge([where_false * 10, where_true + 1])
+        ...     session.run([value, which])
+        [np.float32(30.0), np.int32(0)]
+    """
     value, index = apply(_merge, list(inputs), {}, name)
     return value, index
 
@@ -204,7 +222,17 @@ def enter(
     parallel_iterations: int = 10,
     name: str | None = None,
 ) -> Tensor:
-    """`data` in the first iteration of the loop `frame_name`, or in each if `is_constant`."""
+    """`data` in the first iteration of the loop `frame_name`, or in each if `is_constant`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     i, _ = engine.merge([engine.enter(engine.constant(0), "loop")] * 1)
+        ...     below = i < engine.enter(engine.constant(5), "loop", is_constant=True)
+        ...     out, again = engine.switch(i, engine.loop_cond(below))
+        ...     engine.close_loop(i, engine.next_iteration(again + 1))
+        ...     session.run(engine.exit_loop(out))
+        np.int32(5)
+    """
     return _enter(
         data,
         name=name,
@@ -215,17 +243,43 @@ def enter(
 
 
 def exit_loop(data: Any, *, name: str | None = None) -> Tensor:
-    """`data`, once it has a value, outside of the loop."""
+    """`data`, once it has a value, outside of the loop.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     i, _ = engine.merge([engine.enter(engine.constant(0), "loop")] * 1)
+        ...     below = i < engine.enter(engine.constant(5), "loop", is_constant=True)
+        ...     out, again = engine.switch(i, engine.loop_cond(below))
+        ...     engine.close_loop(i, engine.next_iteration(again + 1))
+        ...     session.run(engine.exit_loop(out))
+        np.int32(5)
+    """
     return _exit(data, name=name)
 
 
 def next_iteration(data: Any, *, name: str | None = None) -> Tensor:
-    """`data` in the next iteration; give it to the loop's Merge with `close_loop`."""
+    """`data` in the next iteration; give it to the loop's Merge with `close_loop`.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     i, _ = engine.merge([engine.enter(engine.constant(0), "loop")] * 1)
+        ...     below = i < engine.enter(engine.constant(5), "loop", is_constant=True)
+        ...     out, again = engine.switch(i, engine.loop_cond(below))
+        ...     engine.close_loop(i, engine.next_iteration(again + 1))
+        ...     session.run(engine.exit_loop(out))
+        np.int32(5)
+    """
     return _next_iteration(data, name=name)
 
 
 def loop_cond(pred: Any, *, name: str | None = None) -> Tensor:
-    """`pred`, marked as what decides whether a loop goes on."""
+    """`pred`, marked as what decides whether a loop goes on.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.loop_cond(engine.constant(True)).dtype
+        'bool'
+    """
     return _loop_cond(pred, name=name)
 
 
@@ -244,6 +298,15 @@ def close_loop(merged: Tensor, back: Tensor) -> None:
     Raises:
         InvalidArgumentError: they are not that, or of different graphs.
         DTypeError, ShapeError: `back` is not as the Merge was made for.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     i, _ = engine.merge([engine.enter(engine.constant(0), "loop")] * 1)
+        ...     below = i < engine.enter(engine.constant(5), "loop", is_constant=True)
+        ...     out, again = engine.switch(i, engine.loop_cond(below))
+        ...     engine.close_loop(i, engine.next_iteration(again + 1))
+        ...     session.run(engine.exit_loop(out))
+        np.int32(5)
     """
     if not (
         isinstance(merged, GraphTensor)

@@ -42,7 +42,14 @@ const_op.grad(no_gradient)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of `value`, broadcast to `shape` if one is given."""
+    """A tensor of `value`, broadcast to `shape` if one is given.
+
+    Examples:
+        >>> engine.constant([1, 2], dtype="float32")
+        Tensor([1., 2.], shape=(2,), dtype=float32)
+        >>> engine.constant(0.5, shape=(2,))
+        Tensor([0.5, 0.5], shape=(2,), dtype=float32)
+    """
     array, found = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         array = np.broadcast_to(array, tuple(shape))
@@ -67,7 +74,14 @@ placeholder_op.grad(no_gradient)
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> GraphTensor:
-    """A tensor of the default graph whose value is fed on each run."""
+    """A tensor of the default graph whose value is fed on each run.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     x = engine.placeholder("float32", [None])
+        ...     session.run(x * 2, {x: [1.0, 2.0]})
+        array([2., 4.], dtype=float32)
+    """
     attrs = {"shape": TensorShape(shape), "dtype": as_dtype(dtype)}
     return get_default_graph().add(placeholder_op, (), attrs, name=name).outputs[0]
 
@@ -141,12 +155,27 @@ ones_like.grad(no_gradient)
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation of the default graph that does nothing."""
+    """An operation of the default graph that does nothing.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.no_op(name="nothing").name
+        'nothing'
+    """
     return get_default_graph().add(_no_op, name=name)
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """An operation that has run when all of `inputs` (operations or tensors) have run."""
+    """An operation that has run when all of `inputs` (operations or tensors) have run.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     v = engine.Variable(1.0)
+        ...     session.run(engine.global_variables_initializer())
+        ...     session.run(engine.group(v.assign_add(2.0)))
+        ...     session.run(v)
+        np.float32(3.0)
+    """
     home = graph.graph_of(inputs)
     with home.control_dependencies(inputs):
         return home.add(_no_op, name=name or "group")

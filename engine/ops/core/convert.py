@@ -27,6 +27,10 @@ def convert_to_tensor(
     Raises:
         DTypeError: the value has no element type of ours.
         InvalidArgumentError: nested lists of unequal length, or a number that does not fit.
+
+    Examples:
+        >>> engine.convert_to_tensor(np.array([1, 2], "int8"))
+        Tensor([1, 2], shape=(2,), dtype=int8)
     """
     if name is not None:
         named: Tensor = ops.naming.call_named(name, convert_to_tensor, value, dtype, copy=copy)

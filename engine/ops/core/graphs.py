@@ -52,6 +52,14 @@ def import_graph_def(
         InvalidArgumentError: names are missing, given twice or not used, or nodes form a cycle, or
             an op refuses its inputs or attributes; or `graph_def` is no GraphDef.
         DataLossError: a value is damaged.
+
+    Examples:
+        >>> with engine.Graph().as_default() as graph:
+        ...     y = engine.constant(3.0, name="y")
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     (again,) = engine.import_graph_def(graph.as_graph_def(), return_elements=["y:0"])
+        ...     session.run(again)
+        np.float32(3.0)
     """
     if not isinstance(graph_def, GraphDef):
         raise InvalidArgumentError(

@@ -57,5 +57,13 @@ def host_function(
 
     Raises:
         ShapeError: at run time, if a result does not fit its spec.
+
+    Examples:
+        >>> engine.host_function(
+        ...     lambda x: (np.sort(x),),
+        ...     [engine.constant([3, 1, 2])],
+        ...     [engine.TensorSpec((3,), "int32")],
+        ... )
+        (Tensor([1, 2, 3], shape=(3,), dtype=int32),)
     """
     return host_function_op.many(*xs, name=name, function=function, specs=tuple(specs))

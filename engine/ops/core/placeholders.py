@@ -41,6 +41,12 @@ def placeholder_with_default(default: Any, shape: Any, name: str | None = None) 
 
     Raises:
         ShapeError: the default has no such shape.
+
+    Examples:
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     x = engine.placeholder_with_default(1.0, [])
+        ...     session.run(x * 2), session.run(x * 2, {x: 5.0})
+        (np.float32(2.0), np.float32(10.0))
     """
     return _placeholder_with_default(
         convert_to_tensor(default), name=name, shape=TensorShape(shape)

@@ -109,6 +109,10 @@ class OpDef:
         kernels: by device type, the functions that compute it; `reference` serves every other type.
         host_kernel: the function of the host's arrays and attributes; dispatch.py finds it.
         applied: what a call of any op is; dispatch.py sets it.
+
+    Examples:
+        >>> isinstance(engine.lookup("MatMul"), engine.OpDef)
+        True
     """
 
     applied: ClassVar[Callable[..., tuple[Tensor, ...]]] = staticmethod(
@@ -490,6 +494,17 @@ def define(
         takes_dead: whether it runs even if an input is dead.
         tagged: whether its kernel receives the iteration and the loop that it runs in.
         traits: what passes and compilers may know of it (see traits.py).
+
+    Examples:
+        >>> from laminar.engine import TensorSpec
+        >>> @engine.define("DocDouble")
+        ... def double(x: TensorSpec) -> TensorSpec:
+        ...     return x
+        >>> @double.reference
+        ... def _double(xp, x):
+        ...     return 2 * x
+        >>> double(engine.constant([1.0, 2.0]))
+        Tensor([2., 4.], shape=(2,), dtype=float32)
     """
 
     def decorate(rule: Callable[..., Any]) -> OpDef:
@@ -522,7 +537,12 @@ def find(type: str) -> OpDef | None:
 
 
 def lookup(type: str) -> OpDef:
-    """The op of that name; NotFoundError when there is none."""
+    """The op of that name; NotFoundError when there is none.
+
+    Examples:
+        >>> engine.lookup("MatMul").type
+        'MatMul'
+    """
     op = find(type)
     if op is None:
         near = difflib.get_close_matches(type, op_names(), 3)
@@ -539,7 +559,12 @@ def definition_of(op: Operation) -> OpDef:
 
 
 def op_names() -> list[str]:
-    """The names of all ops in the table."""
+    """The names of all ops in the table.
+
+    Examples:
+        >>> "MatMul" in engine.op_names()
+        True
+    """
     return sorted({*_OPS, *declared_names()})
 
 

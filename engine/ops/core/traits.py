@@ -18,6 +18,10 @@ class Work(enum.Enum):
         shape, hands a value on, or makes none.
     COPY: it copies or converts them at most: the reference kernel is as fast as native code.
     COMPUTE: it computes with them.
+
+    Examples:
+        >>> engine.lookup("Add").traits.work in engine.Work
+        True
     """
 
     NONE = "none"
@@ -49,6 +53,10 @@ class Traits(NamedTuple):
         entries: of an op that moves whole numbers: what is known of the entries of its result, from
             the attributes and the known entries of each input (see entries.py), None for nothing; a
             list of such lists for several outputs. A shape query is given its input's dimensions.
+
+    Examples:
+        >>> engine.lookup("Add").traits.commutative
+        True
     """
 
     work: Work = Work.COMPUTE

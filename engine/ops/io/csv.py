@@ -165,6 +165,10 @@ def decode_csv(
         InvalidArgumentError: a line has another number of fields, or a field is no number.
 
     Source: Shafranovich, "Common format and MIME type for comma-separated values", RFC 4180, 2005.
+
+    Examples:
+        >>> engine.decode_csv(engine.constant(["1,2.5", "3,"]), record_defaults=[[0], [0.5]])
+        [Tensor([1, 3], shape=(2,), dtype=int32), Tensor([2.5, 0.5], shape=(2,), dtype=float32)]
     """
     columns = None if select_cols is None else tuple(int(c) for c in select_cols)
     defaults = [convert_to_tensor(d) for d in record_defaults]

@@ -34,7 +34,14 @@ _read_file.grad(no_gradient)
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The bytes of a file, a string scalar; MissingFileError when there is none."""
+    """The bytes of a file, a string scalar; MissingFileError when there is none.
+
+    Examples:
+        >>> import pathlib
+        >>> _ = pathlib.Path("note.txt").write_text("text")
+        >>> engine.read_file("note.txt")
+        Tensor(b'text', shape=(), dtype=string)
+    """
     return _read_file(convert_to_tensor(filename, string), name=name)
 
 
@@ -55,7 +62,14 @@ _matching_files.grad(no_gradient)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match one of the patterns ("*", "?", "[a-z]"), sorted."""
+    """The names of the files that match one of the patterns ("*", "?", "[a-z]"), sorted.
+
+    Examples:
+        >>> import pathlib
+        >>> pathlib.Path("a.txt").touch()
+        >>> engine.matching_files("*.txt")
+        Tensor([b'a.txt'], shape=(1,), dtype=string)
+    """
     return _matching_files(convert_to_tensor(pattern, string), name=name)
 
 

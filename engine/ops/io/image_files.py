@@ -66,6 +66,11 @@ def decode_image(
     Raises:
         DataLossError: it is no such image, or damaged.
         UnimplementedError: the package Pillow is not installed.
+
+    Examples:
+        >>> picture = np.zeros((4, 6, 3), "uint8")
+        >>> engine.decode_image(engine.encode_png(picture), channels=3).shape
+        (4, 6, 3)
     """
     kinds = tuple(str(f).upper() for f in formats)
     return _decode_image(
@@ -76,12 +81,24 @@ def decode_image(
 def decode_png(
     contents: Tensor, channels: int = 0, dtype: Any = uint8, name: str | None = None
 ) -> Tensor:
-    """The pixels of a PNG file; see `decode_image`."""
+    """The pixels of a PNG file; see `decode_image`.
+
+    Examples:
+        >>> picture = np.zeros((4, 6, 3), "uint8")
+        >>> engine.decode_png(engine.encode_png(picture), channels=3).shape
+        (4, 6, 3)
+    """
     return decode_image(contents, channels, dtype, ("PNG",), name)
 
 
 def decode_jpeg(contents: Tensor, channels: int = 0, name: str | None = None) -> Tensor:
-    """The pixels of a JPEG file, uint8; see `decode_image`."""
+    """The pixels of a JPEG file, uint8; see `decode_image`.
+
+    Examples:
+        >>> picture = np.zeros((4, 6, 3), "uint8")
+        >>> engine.decode_jpeg(engine.encode_jpeg(picture), channels=3).shape
+        (4, 6, 3)
+    """
     return decode_image(contents, channels, uint8, ("JPEG",), name)
 
 
@@ -104,10 +121,22 @@ _encode_image.grad(no_gradient)
 
 
 def encode_png(image: Tensor, name: str | None = None) -> Tensor:
-    """The PNG file of an image uint8 (height, width, 1 to 4 channels), a string."""
+    """The PNG file of an image uint8 (height, width, 1 to 4 channels), a string.
+
+    Examples:
+        >>> picture = np.zeros((4, 6, 3), "uint8")
+        >>> engine.decode_png(engine.encode_png(picture), channels=3).shape
+        (4, 6, 3)
+    """
     return _encode_image(image, name=name, format="PNG", quality=100)
 
 
 def encode_jpeg(image: Tensor, quality: int = 95, name: str | None = None) -> Tensor:
-    """The JPEG file of an image uint8 (height, width, 1 or 3 channels), a string."""
+    """The JPEG file of an image uint8 (height, width, 1 or 3 channels), a string.
+
+    Examples:
+        >>> picture = np.zeros((4, 6, 3), "uint8")
+        >>> engine.decode_jpeg(engine.encode_jpeg(picture), channels=3).shape
+        (4, 6, 3)
+    """
     return _encode_image(image, name=name, format="JPEG", quality=int(quality))

@@ -53,6 +53,10 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
         InvalidArgumentError: there are none.
         ShapeError: their shapes differ: nothing is broadcast.
         DTypeError: they differ in element type.
+
+    Examples:
+        >>> engine.add_n([engine.constant([1.0, 2.0]), engine.constant([10.0, 20.0])])
+        Tensor([11., 22.], shape=(2,), dtype=float32)
     """
     values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     found = [getattr(v, "dtype", None) for v in values]

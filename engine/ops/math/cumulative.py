@@ -246,6 +246,10 @@ def cumsum(
 
     Raises:
         ShapeError: `x` has no such axis.
+
+    Examples:
+        >>> engine.cumsum(engine.constant([1, 2, 3]), reverse=True)
+        Tensor([6, 5, 3], shape=(3,), dtype=int32)
     """
     return _running(_cumsum, x, axis, exclusive, reverse, name)
 
@@ -257,7 +261,12 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """y[i] = x[0] * ... * x[i] along `axis`; as `cumsum`, and y[0] = 1 when exclusive."""
+    """y[i] = x[0] * ... * x[i] along `axis`; as `cumsum`, and y[0] = 1 when exclusive.
+
+    Examples:
+        >>> engine.cumprod(engine.constant([1, 2, 3]), exclusive=True)
+        Tensor([1, 1, 2], shape=(3,), dtype=int32)
+    """
     return _running(_cumprod, x, axis, exclusive, reverse, name)
 
 
@@ -268,5 +277,10 @@ def logcumsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """y[i] = log(exp(x[0]) + ... + exp(x[i])); as `cumsum`, and y[0] = -inf when exclusive."""
+    """y[i] = log(exp(x[0]) + ... + exp(x[i])); as `cumsum`, and y[0] = -inf when exclusive.
+
+    Examples:
+        >>> engine.logcumsumexp(engine.constant([0.0, 0.0, 0.0]))
+        Tensor([0.    , 0.6931, 1.0986], shape=(3,), dtype=float32)
+    """
     return _running(_logcumsumexp, x, axis, exclusive, reverse, name)

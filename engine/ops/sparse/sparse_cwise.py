@@ -46,6 +46,12 @@ def sparse_add(a: Any, b: Any, threshold: Any = 0, name: str | None = None) -> A
 
     Returns:
         a sparse array of two; a tensor, of a sparse and a dense one.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_add(s, s))
+        Tensor([[ 0, 10],
+                [14,  0]], shape=(2, 2), dtype=int32)
     """
     if not isinstance(b, SparseValues):
         a, b = b, a
@@ -64,12 +70,26 @@ def sparse_add(a: Any, b: Any, threshold: Any = 0, name: str | None = None) -> A
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseValues:
-    """The greater of two elements; what is not there counts as 0."""
+    """The greater of two elements; what is not there counts as 0.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_maximum(s, s))
+        Tensor([[0, 5],
+                [7, 0]], shape=(2, 2), dtype=int32)
+    """
     return _joined("sparse_maximum", sp_a, sp_b, maximum, name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseValues:
-    """The lesser of two elements; what is not there counts as 0."""
+    """The lesser of two elements; what is not there counts as 0.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_minimum(s, s))
+        Tensor([[0, 5],
+                [7, 0]], shape=(2, 2), dtype=int32)
+    """
     return _joined("sparse_minimum", sp_a, sp_b, minimum, name)
 
 

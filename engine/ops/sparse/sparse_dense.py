@@ -102,6 +102,12 @@ def sparse_tensor_to_dense(
 
     Raises:
         InvalidArgumentError: a place lies outside, or out of order.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(s, default_value=-1)
+        Tensor([[-1,  5],
+                [ 7, -1]], shape=(2, 2), dtype=int32)
     """
     x = as_sparse("sparse_to_dense", sparse)
     kind = x.values.dtype
@@ -113,7 +119,14 @@ def sparse_tensor_to_dense(
 
 
 def sparse_from_dense(x: Any, name: str | None = None) -> SparseValues:
-    """The elements of an array that are not zero, False or ""."""
+    """The elements of an array that are not zero, False or "".
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> s.indices, s.values
+        (Tensor([[0, 1],
+                [1, 0]], shape=(2, 2), dtype=int64), Tensor([5, 7], shape=(2,), dtype=int32))
+    """
     x = convert_to_tensor(x)
     if x.shape.rank == 0:
         raise ShapeError("sparse_from_dense: expected a tensor with axes, got a scalar")

@@ -98,6 +98,12 @@ def sparse_dense_matmul(
 
     Raises:
         InvalidArgumentError: a place lies outside, or the inner sizes differ.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_dense_matmul(s, engine.constant([[1], [10]]))
+        Tensor([[50],
+                [ 7]], shape=(2, 1), dtype=int32)
     """
     if isinstance(b, SparseValues) and not isinstance(sp_a, SparseValues):
         # a b = (b^H a^H)^H

@@ -159,6 +159,11 @@ def sparse_reduce_sum(
         sparse: SparseValues of numbers.
         axis: an axis, several, or None for all.
         keepdims: whether reduced axes stay, of size 1.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_reduce_sum(s, 1)
+        Tensor([5, 7], shape=(2,), dtype=int32)
     """
     return _dense(sparse, axis, keepdims, "sum", name)
 
@@ -166,7 +171,13 @@ def sparse_reduce_sum(
 def sparse_reduce_max(
     sparse: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The greatest element that is there; 0 where there is none; see `sparse_reduce_sum`."""
+    """The greatest element that is there; 0 where there is none; see `sparse_reduce_sum`.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_reduce_max(s, 1)
+        Tensor([5, 7], shape=(2,), dtype=int32)
+    """
     return _dense(sparse, axis, keepdims, "max", name)
 
 
@@ -180,12 +191,24 @@ def _sparse(sparse: Any, axis: Any, keepdims: bool, kind: str, name: str | None)
 def sparse_reduce_sum_sparse(
     sparse: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> SparseValues:
-    """As `sparse_reduce_sum`, with a sparse result."""
+    """As `sparse_reduce_sum`, with a sparse result.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_reduce_sum_sparse(s, 1))
+        Tensor([5, 7], shape=(2,), dtype=int32)
+    """
     return _sparse(sparse, axis, keepdims, "sum", name)
 
 
 def sparse_reduce_max_sparse(
     sparse: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> SparseValues:
-    """As `sparse_reduce_max`, with a sparse result."""
+    """As `sparse_reduce_max`, with a sparse result.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_reduce_max_sparse(s, 1))
+        Tensor([5, 7], shape=(2,), dtype=int32)
+    """
     return _sparse(sparse, axis, keepdims, "max", name)

@@ -26,7 +26,14 @@ _INDICES = {"indices": INTEGER, "dense_shape": INTEGER}
 
 
 def sparse_retain(sparse: Any, to_retain: Any) -> SparseValues:
-    """The elements whose entry of the vector `to_retain` is True."""
+    """The elements whose entry of the vector `to_retain` is True.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_retain(s, [True, False]))
+        Tensor([[0, 5],
+                [0, 0]], shape=(2, 2), dtype=int32)
+    """
     x = as_sparse("sparse_retain", sparse)
     flags = convert_to_tensor(to_retain, bool_)
     if not flags.shape.is_compatible_with(x.values.shape):
@@ -60,7 +67,14 @@ def _reset_kernel(indices: Array, dense_shape: Array, *wanted: Array) -> Array:
 
 
 def sparse_reset_shape(sparse: Any, new_shape: Any = None) -> SparseValues:
-    """The same elements in another shape, which holds the old one; by default the least one."""
+    """The same elements in another shape, which holds the old one; by default the least one.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_reset_shape(s, (2, 3)))
+        Tensor([[0, 5, 0],
+                [7, 0, 0]], shape=(2, 3), dtype=int32)
+    """
     x = as_sparse("sparse_reset_shape", sparse)
     wanted = [] if new_shape is None else [sizes_of(new_shape)]
     return SparseValues(x.indices, x.values, reset_op(x.indices, x.dense_shape, *wanted))
@@ -101,6 +115,13 @@ def sparse_fill_empty_rows(
 
     Returns:
         the sparse array, and bool (rows): whether it was empty.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [0, 0]])
+        >>> filled, empty = engine.sparse_fill_empty_rows(s, 9)
+        >>> engine.sparse_tensor_to_dense(filled), empty
+        (Tensor([[0, 5],
+                [9, 0]], shape=(2, 2), dtype=int32), Tensor([False,  True], shape=(2,), dtype=bool))
     """
     x = as_sparse("sparse_fill_empty_rows", sparse)
     default = convert_to_tensor(default_value, x.values.dtype)
@@ -126,7 +147,14 @@ def _groups_kernel(indices: Array, dense_shape: Array) -> Array:
 
 
 def sparse_softmax(sparse: Any, name: str | None = None) -> SparseValues:
-    """exp(v) / sum of exp over the elements that are there of the same row (the last axis)."""
+    """exp(v) / sum of exp over the elements that are there of the same row (the last axis).
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0.0, 5.0], [7.0, 7.0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_softmax(s))
+        Tensor([[0. , 1. ],
+                [0.5, 0.5]], shape=(2, 2), dtype=float32)
+    """
     x = as_sparse("sparse_softmax", sparse)
     groups = sparse_groups(x.indices, x.dense_shape)
     count = dim_of(x.values, axis=0)

@@ -42,14 +42,28 @@ def _order_kernel(indices: Array, dense_shape: Array) -> Array:
 
 
 def sparse_reorder(sparse: Any, name: str | None = None) -> SparseValues:
-    """The same array with its places in row-major order; equal places keep their order."""
+    """The same array with its places in row-major order; equal places keep their order.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_reorder(s))
+        Tensor([[0, 5],
+                [7, 0]], shape=(2, 2), dtype=int32)
+    """
     x = as_sparse("sparse_reorder", sparse)
     order = sparse_order(x.indices, x.dense_shape, name=name)
     return SparseValues(gather(x.indices, order), gather(x.values, order), x.dense_shape)
 
 
 def sparse_transpose(sparse: Any, perm: Sequence[int] | None = None) -> SparseValues:
-    """The axes in another order: axis i of the result is axis perm[i]; reversed by default."""
+    """The axes in another order: axis i of the result is axis perm[i]; reversed by default.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_transpose(s))
+        Tensor([[0, 7],
+                [5, 0]], shape=(2, 2), dtype=int32)
+    """
     x = as_sparse("sparse_transpose", sparse)
     rank = static_shape(x.dense_shape).rank
     if perm is None:
@@ -100,7 +114,13 @@ def _reshape_kernel(indices: Array, dense_shape: Array, shape: Array) -> tuple[A
 
 
 def sparse_reshape(sparse: Any, shape: Any, name: str | None = None) -> SparseValues:
-    """The same elements in row-major order under another shape, one size of which may be -1."""
+    """The same elements in row-major order under another shape, one size of which may be -1.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_reshape(s, (4,)))
+        Tensor([0, 5, 7, 0], shape=(4,), dtype=int32)
+    """
     x = as_sparse("sparse_reshape", sparse)
     wanted = sizes_of(shape)
     places, sizes = reshape_op.many(x.indices, x.dense_shape, wanted, name=name)
@@ -188,6 +208,12 @@ def sparse_concat(
 
     Raises:
         InvalidArgumentError: other sizes differ.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_concat(1, [s, s]))
+        Tensor([[0, 5, 0, 5],
+                [7, 0, 7, 0]], shape=(2, 4), dtype=int32)
     """
     xs = [as_sparse("sparse_concat", x) for x in sp_inputs]
     if not xs:
@@ -236,6 +262,12 @@ def sparse_slice(sparse: Any, start: Any, size: Any, name: str | None = None) ->
     Args:
         sparse: SparseValues.
         start, size: an entry for each axis.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_slice(s, [0, 1], [2, 1]))
+        Tensor([[5],
+                [0]], shape=(2, 1), dtype=int32)
     """
     x = as_sparse("sparse_slice", sparse)
     places, kept, shape = slice_op.many(
@@ -267,7 +299,15 @@ def _piece_kernel(dense_shape: Array, *, axis: int, index: int, count: int) -> t
 def sparse_split(
     sparse: Any, num_split: int, axis: int, name: str | None = None
 ) -> list[SparseValues]:
-    """`num_split` parts along an axis; the first ones are longer by one where need be."""
+    """`num_split` parts along an axis; the first ones are longer by one where need be.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> left, right = engine.sparse_split(s, 2, axis=1)
+        >>> engine.sparse_tensor_to_dense(left)
+        Tensor([[0],
+                [7]], shape=(2, 1), dtype=int32)
+    """
     x = as_sparse("sparse_split", sparse)
     if num_split < 1:
         raise InvalidArgumentError(f"sparse_split: num_split must be positive, got {num_split}")
@@ -279,7 +319,14 @@ def sparse_split(
 
 
 def sparse_expand_dims(sparse: Any, axis: int = -1, name: str | None = None) -> SparseValues:
-    """With an axis of size 1 before `axis`, or at the end for -1."""
+    """With an axis of size 1 before `axis`, or at the end for -1.
+
+    Examples:
+        >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_expand_dims(s, 0))
+        Tensor([[[0, 5],
+                 [7, 0]]], shape=(1, 2, 2), dtype=int32)
+    """
     x = as_sparse("sparse_expand_dims", sparse)
     rank = static_shape(x.dense_shape).rank
     if rank is None:
@@ -309,6 +356,13 @@ def sparse_merge(
         sp_values: (..., n) with the same places, of any type.
         vocab_size: the size of the last axis, or a list of sizes.
         already_sorted: whether the result is in order as it comes.
+
+    Examples:
+        >>> ids = engine.SparseValues([[0, 0], [1, 0]], engine.constant([2, 0], "int64"), [2, 1])
+        >>> values = engine.SparseValues([[0, 0], [1, 0]], [0.5, 1.5], [2, 1])
+        >>> engine.sparse_tensor_to_dense(engine.sparse_merge(ids, values, vocab_size=3))
+        Tensor([[0. , 0. , 0.5],
+                [1.5, 0. , 0. ]], shape=(2, 3), dtype=float32)
     """
     several = isinstance(sp_ids, list)
     ids = [as_sparse("sparse_merge", i) for i in (sp_ids if several else [sp_ids])]
@@ -336,6 +390,12 @@ def sparse_to_indicator(sparse: Any, vocab_size: int, name: str | None = None) -
 
     Returns:
         bool (..., vocab_size).
+
+    Examples:
+        >>> s = engine.SparseValues([[0, 0], [1, 0]], engine.constant([2, 0], "int64"), [2, 1])
+        >>> engine.sparse_to_indicator(s, 3)
+        Tensor([[False, False,  True],
+                [ True, False, False]], shape=(2, 3), dtype=bool)
     """
     x = as_sparse("sparse_to_indicator", sparse)
     places = sparse_merge(x, x.with_values(ones_like(cast_op(x.values, dtype=int64))), vocab_size)
@@ -350,6 +410,16 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         dtype: of the values.
         shape: of the array, as far as it is known.
         name: of the operations.
+
+    Examples:
+        >>> fed = engine.SparseValues(
+        ...     np.array([[0, 1]]), np.array([5.0], "float32"), np.array([2, 2])
+        ... )
+        >>> with engine.Graph().as_default(), engine.Session() as session:
+        ...     s = engine.sparse_placeholder("float32", (2, 2))
+        ...     total = engine.sparse_reduce_sum(s)
+        ...     session.run(total, {s: fed})
+        np.float32(5.0)
     """
     known = TensorShape(shape)
     under = "" if name is None else f"{name}/"

@@ -48,6 +48,12 @@ class SparseValues(_Parts):
 
     Raises:
         ShapeError: the parts do not fit together.
+
+    Examples:
+        >>> s = engine.SparseValues([[0, 1], [1, 0]], [5, 7], [2, 2])
+        >>> engine.sparse_tensor_to_dense(s)
+        Tensor([[0, 5],
+                [7, 0]], shape=(2, 2), dtype=int32)
     """
 
     __slots__ = ()

@@ -182,6 +182,10 @@ def decode_raw(
 
     Raises:
         ShapeError: the strings differ in length, or it is no multiple of the size of the type.
+
+    Examples:
+        >>> engine.decode_raw(engine.constant([b"ab"]))
+        Tensor([[97, 98]], shape=(1, 2), dtype=uint8)
     """
     return _decode_raw(x, name=name, dtype=as_dtype(dtype), little_endian=little_endian)
 

@@ -27,7 +27,7 @@ def view_graph(
     run_metadata: RunMetadata | None = None,
     title: str | None = None,
 ) -> Path:
-    """Write a page that shows a graph in a browser, and needs nothing but itself.
+    r"""Write a page that shows a graph in a browser, and needs nothing but itself.
 
     Operations stand in groups by scope, which open and close; what is alike has one colour, what
     has many neighbours stands aside. A click shows shapes, attributes, and the user's line.
@@ -53,6 +53,13 @@ def view_graph(
         InvalidArgumentError: the target is none of these, or it is not known what it is called
             with.
         MissingFileError, PermissionDeniedError: the page cannot be written there.
+
+    Examples:
+        >>> model = laminar.Sequential([layers.Input((3,)), layers.Dense(2)])
+        >>> page = laminar.utils.view_graph(model, "graph.html")
+        >>> import pathlib
+        >>> pathlib.Path("graph.html").read_text().splitlines()[0]
+        '<!doctype html>'
     """
     if trace and run_metadata is not None:
         raise InvalidArgumentError("view_graph: give trace=True or run_metadata, not both")

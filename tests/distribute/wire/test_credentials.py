@@ -220,7 +220,7 @@ def test_files_of_secrets(files: Files, tmp_path: Path) -> None:
 def test_credentials_that_are_none() -> None:
     for wrong in (
         *({}, {"cert": b"x"}, {"key": b"x", "ca": b"y"}, {"token": "short"}),
-        *({"token": "x" * 15 + "\n"}, {"token": "é" * 20}),
+        *({"token": "x" * 15 + "\n"}, {"token": "é" * 20}, {"token": b"x" * 20}),
     ):
         with pytest.raises(InvalidArgumentError, match="credentials: "):
             Credentials(**wrong)

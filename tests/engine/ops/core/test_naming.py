@@ -10,6 +10,7 @@ import pytest
 import laminar
 from laminar import engine, ops, random
 from laminar.engine.graph import GraphTensor
+from laminar.ops.recording import public
 
 
 def name_of(tensor: Any) -> str:
@@ -83,7 +84,7 @@ def test_what_is_colocated_with_the_operation_stays_so() -> None:
     graph = engine.Graph()
     symbol = x(graph)
 
-    @ops.public
+    @public
     def both(x: Any) -> Any:
         first = ops.exp(x)
         with engine.colocate_with(first):
