@@ -355,7 +355,12 @@ class Channels(Closing):
         WORKERS.start(greet)
 
     def _connect(self, address: str) -> Any:
-        check_address(address, self._credentials, self._allow_insecure_network)
+        _, port = check_address(address, self._credentials, self._allow_insecure_network)
+        if not port:  # nobody is there, however long one waits
+            raise InvalidArgumentError(
+                f"{self.name(address)}: port 0 is for servers, which take a free one",
+                remedy="give the address in the server's target",
+            )
         options = channel_options(self.keepalive)
         own = self._credentials
         if own is None or not own.has_tls:

@@ -141,3 +141,9 @@ def test_names(cluster: LocalCluster) -> None:
         with pytest.raises(errors.NotFoundError, match="task:9"):
             laminar.device("/job:worker/task:9").__enter__()
     connection.close()
+
+
+def test_a_task_without_a_port_is_not_waited_for() -> None:
+    """A server may ask for a free port; who connects must know which."""
+    with pytest.raises(errors.InvalidArgumentError, match="port 0 is for servers"):
+        connect_to_cluster({"worker": ["localhost:0"]})
