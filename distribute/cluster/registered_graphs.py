@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,16 @@ from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import Graph, GraphTensor, Operation, as_dtype, resource, string
 from laminar.engine.graph.exchange import export_graph
 from laminar.engine.graph.graphdef import GraphDef
+from laminar.engine.ops.control.dataflow import NEXT_ITERATION
 from laminar.engine.ops.core.graphs import import_graph_def
+from laminar.engine.ops.core.transfer import recv
 from laminar.engine.passes.partition import Part
 from laminar.engine.runtime import PartitionedPlan
 from laminar.engine.runtime.partitioned import PartPlan
+from laminar.engine.runtime.rendezvous import RendezvousKey
 
 from .messages import check_nodes
+from .tasks import task_of
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,12 @@ class RegisteredGraph:
     Attributes:
         plan: runs it.
         feeds: by the number of a value, what takes it.
+        receives: by the name of another task, the keys under which it sends in every step.
     """
 
     plan: PartitionedPlan
     feeds: Mapping[int, GraphTensor]
+    receives: Mapping[str, Sequence[RendezvousKey]]
 
     def check(self, values: Sequence[Any]) -> None:
         """InvalidArgumentError, DTypeError or ShapeError for values that are not its feeds."""
@@ -50,12 +56,15 @@ class RegisteredGraph:
                 raise ShapeError(f"{tensor.name} is {tensor.spec}, fed {list(value.shape)}")
 
 
-def read_parts(parts: Sequence[Any], devices: DeviceSet, *, compiled: bool) -> RegisteredGraph:
+def read_parts(
+    parts: Sequence[Any], devices: DeviceSet, task: str, *, compiled: bool
+) -> RegisteredGraph:
     """The graph that a master registers.
 
     Args:
         parts: Part messages. The fetches of all are numbered one after the other.
         devices: of the task.
+        task: its name.
         compiled: whether native code runs what it can.
 
     Raises:
@@ -73,7 +82,32 @@ def read_parts(parts: Sequence[Any], devices: DeviceSet, *, compiled: bool) -> R
         raise InvalidArgumentError("a graph is registered without any part")
     if sorted(feeds) != list(range(len(feeds))):
         raise InvalidArgumentError(f"feeds are numbered from 0, got {sorted(feeds)[:10]}")
-    return RegisteredGraph(PartitionedPlan(plans, num_fetches, {}), feeds)
+    late = {name for message in parts for name in message.late}
+    receives = _receives(plans, task, late)
+    return RegisteredGraph(PartitionedPlan(plans, num_fetches, {}), feeds, receives)
+
+
+def _receives(
+    plans: Sequence[PartPlan], task: str, late: Set[str]
+) -> dict[str, list[RendezvousKey]]:
+    """By the names of other tasks, what comes from there in every step: all, but for loops."""
+    operations = [op for plan in plans for op in plan.part.graph.operations]
+    if any(op.definition is NEXT_ITERATION for op in operations):
+        return {}
+    found: dict[str, list[RendezvousKey]] = {}
+    for op in operations:
+        if op.definition is recv and op.name not in late:
+            a = op.attrs
+            source = task_of(a["send_device"])
+            if source != task:
+                key = RendezvousKey(
+                    a["send_device"],
+                    a["send_device_incarnation"],
+                    a["recv_device"],
+                    a["tensor_name"],
+                )
+                found.setdefault(source, []).append(key)
+    return found
 
 
 def write_part(to: Any, part: Part, feeds: dict[int, int]) -> None:
@@ -91,6 +125,7 @@ def write_part(to: Any, part: Part, feeds: dict[int, int]) -> None:
         to.feed.add(index=feeds.setdefault(index, len(feeds)), tensor=tensor.name)
     to.fetch.extend(tensor.name for _, tensor in part.fetches)
     to.target.extend(op.name for op in part.targets)
+    to.late.extend(op.name for op in part.graph.operations if op.id in part.late)
 
 
 def _read_part(message: Any, first_fetch: int) -> Part:

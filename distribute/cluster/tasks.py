@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from laminar.engine.errors import InvalidArgumentError
@@ -25,6 +26,9 @@ def task_of(device: str) -> str:
     if spec.job is None or spec.task is None:
         raise InvalidArgumentError(f"{device!r} does not name a device of a task")
     return task_name(spec.job, spec.task)
+
+
+known_task_of = functools.lru_cache(1024)(task_of)  # for names that come again and again
 
 
 def addresses(cluster: ClusterSpec) -> dict[str, str]:

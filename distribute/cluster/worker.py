@@ -61,7 +61,7 @@ from .registered_graphs import RegisteredGraph, read_parts
 from .remote_rendezvous import RemoteRendezvous
 from .roots import Roots
 from .steps import Steps, WorkerStep
-from .tasks import task_of
+from .tasks import known_task_of
 
 _log = logging.getLogger("laminar.distribute")
 
@@ -242,7 +242,7 @@ class Worker:
         session = self._session(message.session_handle, call.identity)
         if len(session.graphs) >= _MOST_GRAPHS:
             raise ResourceExhaustedError(f"a session has {_MOST_GRAPHS} graphs at a time")
-        graph = read_parts(message.part, self.devices, compiled=message.compiled)
+        graph = read_parts(message.part, self.devices, self.task, compiled=message.compiled)
         with self._lock:
             self._graphs += 1
             handle = f"{self._graphs:016x}"
@@ -293,6 +293,7 @@ class Worker:
             call.on_end(lambda: going and context.cancellation.cancel(gone))
             metadata = RunMetadata()
             try:
+                meeting.ask(graph.receives)
                 found = self._run(session, graph.plan, values, context, message, metadata)
                 if context.cancelled is not None:  # it came too late: nobody waits for it any more
                     raise context.cancelled
@@ -336,24 +337,26 @@ class Worker:
         step_id: int,
         step: WorkerStep,
         task: str,
-        key: RendezvousKey,
-        done: Receiver,
+        tensors: Sequence[tuple[RendezvousKey, Receiver]],
     ) -> None:
         """Ask another task for what it sends."""
         found = session.tasks.get(task)
         if found is None:
-            done(Arrival(error=NotFoundError(f"the session has no task {task}: {key}")))
+            for key, done in tensors:
+                done(Arrival(error=NotFoundError(f"the session has no task {task}: {key}")))
             return
         address, incarnation = found
-        if step.transfers is not None:
-            done = step.traced(key, done)
-        self._client.receive(address, step_id, str(key), incarnation, NO_DEADLINE_SECONDS, done)
+        asked = [
+            (str(key), done if step.transfers is None else step.traced(key, done))
+            for key, done in tensors
+        ]
+        self._client.receive_all(address, step_id, asked, incarnation, NO_DEADLINE_SECONDS)
 
     def _give(self, step_id: int, text: str, done: Receiver) -> None:
         """Answer another task that asks for what is sent here."""
         try:
             key = RendezvousKey.parse(text)
-            if task_of(key.send_device) != self.task:
+            if known_task_of(key.send_device) != self.task:
                 raise InvalidArgumentError(f"{text} is not sent by {self.task}")
             step = self.steps.get(step_id)
         except LaminarError as error:

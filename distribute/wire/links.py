@@ -28,6 +28,7 @@ RECV, TAKEN, CANCEL, CANCEL_STEP, ATTACH, RELEASED = range(1, 7)
 TENSOR, READY, FAILED, SHARED = range(16, 20)
 
 _BATCH_BYTES = 128 << 10  # at which a batch is full
+_JOINED_BYTES = 64 << 10  # that messages which are said together are joined up to
 _MOST_BYTES = 1 << 20  # of a message: a short tensor, its key, its shape
 _CHECKSUM = struct.Struct("<I")
 _MESSAGE = struct.Struct("<IB")
@@ -63,6 +64,20 @@ def numbered(kind: int, number: int, *parts: bytes) -> bytes:
     """A message that begins with a number: of a request or a step."""
     size = _NUMBER.size + sum(map(len, parts))
     return b"".join((_NUMBERED.pack(size, kind, number), *parts))
+
+
+def joined(messages: Iterable[bytes]) -> Iterator[bytes]:
+    """Messages one after the other, in pieces that a pipe takes at once."""
+    parts: list[bytes] = []
+    size = 0
+    for one in messages:
+        if parts and size + len(one) > _JOINED_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+        parts.append(one)
+        size += len(one)
+    if parts:
+        yield b"".join(parts)
 
 
 def number_of(body: memoryview) -> tuple[int, memoryview]:

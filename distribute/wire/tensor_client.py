@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from laminar.engine.closing import Closing
@@ -78,15 +78,36 @@ class TensorClient(Closing):
             spec: what is expected; anything else is refused before there is memory for it.
         """
         now = time.monotonic()
-        wanted = Wanted(step_id, key, incarnation, spec, done, now, now + timeout_seconds)
+        self._ask(
+            address, [Wanted(step_id, key, incarnation, spec, done, now, now + timeout_seconds)]
+        )
+
+    def receive_all(
+        self,
+        address: str,
+        step_id: int,
+        tensors: Iterable[tuple[str, Receiver]],
+        incarnation: int,
+        timeout_seconds: float,
+    ) -> None:
+        """As `receive`, for several tensors of a task by their keys: one message asks for all."""
+        now = time.monotonic()
+        end = now + timeout_seconds
+        self._ask(
+            address, [Wanted(step_id, key, incarnation, None, d, now, end) for key, d in tensors]
+        )
+
+    def _ask(self, address: str, wanted: Sequence[Wanted]) -> None:
         with self._lock:
             peer = None if self._is_closed else self._peers.get(address)
             if peer is None and not self._is_closed:
                 peer = self._peers[address] = Peer(self._around, address)
         if peer is None:
-            deliver(wanted, Arrival(error=CancelledError(f"{key}: this task is being stopped")))
+            for one in wanted:
+                error = CancelledError(f"{one.key}: this task is being stopped")
+                deliver(one, Arrival(error=error))
             return
-        self._deadlines.add(wanted.end)
+        self._deadlines.add(wanted[0].end)
         peer.ask(wanted)
 
     def cancel_step(self, step_id: int, error: LaminarError | None = None) -> None:

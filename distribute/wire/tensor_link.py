@@ -26,7 +26,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -138,22 +138,24 @@ class Peer:
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
-    def ask(self, wanted: Wanted) -> None:
-        """Ask for a tensor."""
+    def ask(self, wanted: Sequence[Wanted]) -> None:
+        """Ask for tensors, in one message."""
         with self._lock:
             if not self._is_closed:
-                number = next(self._numbers)
-                self._waiting[number] = wanted
-                request = _request(number, wanted)
-                if self._taken or self._released:
-                    request = b"".join((*self._news(), request))
-                self._say(request)
+                requests = self._news()
+                for one in wanted:
+                    number = next(self._numbers)
+                    self._waiting[number] = one
+                    requests.append(_request(number, one))
+                for piece in links.joined(requests):
+                    self._say(piece)
                 if self._thread is None:
                     name = f"laminar-link {self._address}"
                     self._thread = threading.Thread(target=self._live, name=name, daemon=True)
                     self._thread.start()
                 return
-        deliver(wanted, Arrival(error=CancelledError(f"{wanted.key}: this task is being stopped")))
+        for one in wanted:
+            deliver(one, Arrival(error=CancelledError(f"{one.key}: this task is being stopped")))
 
     def cancel_step(self, step_id: int, error: LaminarError) -> None:
         """Fail what waits for a step."""

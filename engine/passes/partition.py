@@ -46,6 +46,7 @@ class Part:
         receives: by the id of a Recv, the tensor of the whole graph that it receives.
         crossings: by the id of a Send or Recv, the number of the transfer; they are numbered in an
             order in which they can happen.
+        late: the ids of the Recvs that are held back; see `delay_receives`.
     """
 
     location: str
@@ -56,6 +57,7 @@ class Part:
     origins: dict[int, Operation] = field(default_factory=dict)
     receives: dict[int, GraphTensor] = field(default_factory=dict)
     crossings: dict[int, int] = field(default_factory=dict)
+    late: set[int] = field(default_factory=set)
 
     @functools.cached_property
     def step(self) -> StepGraph:

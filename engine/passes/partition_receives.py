@@ -22,6 +22,7 @@ from .order import in_order
 from .partition import Part
 
 LEAST_BYTES = 1 << 16  # what is smaller is not worth an edge
+LEAST_SECONDS = 1e-3  # nor is what would be held back for less
 
 
 def delay_receives(
@@ -66,11 +67,15 @@ def delay_receives(
             if not starts:
                 continue
             needed = min(starts)
-            last = bisect.bisect_right(finishes, needed - transfer_seconds(x, part.location)) - 1
+            begins = needed - transfer_seconds(x, part.location)
+            if begins < LEAST_SECONDS:
+                continue
+            last = bisect.bisect_right(finishes, begins) - 1
             while last >= 0 and latest.get(done[last][1], -1) >= part.crossings[i]:
                 last -= 1
             if last >= 0 and finishes[last] < needed:
                 edges.append((by_id[done[last][1]], came))
+                part.late.add(i)
     for op, came in edges:
         came.control_inputs.append(op)
     return edges

@@ -336,11 +336,9 @@ class PartPlan:
         self.fetches = [i for i, _ in part.fetches]
         self._feeds = [i for i, _ in part.feeds]
         self._keys: dict[str, RendezvousKey] = {}
+        native = compiled and device.compiler is not None
         self.plan = Plan(
-            part.step,
-            compiled=compiled and device.compiler is not None,
-            device=device,
-            is_part=not is_alone,
+            part.step, compiled=native, device=device, is_part=not is_alone, in_order=compiled
         )
         self._stays = [device.brings_inputs and self._goes_to_clusters(x) for _, x in part.feeds]
 

@@ -11,7 +11,10 @@ Everything else (loops and conditions as dataflow, kernels that wait, several th
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
+import queue
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -25,6 +28,7 @@ from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
 from ..ops.core.kernels import hush, restore
 from ..ops.core.registry import PlanOptions
+from ..ops.core.transfer import recv
 from ..ops.state.undo import recorded
 from ..passes import (
     Preparation,
@@ -62,6 +66,8 @@ class Plan:
         compiled: whether operations are clustered, and clusters run as native code.
         device: what binds the kernels (see engine/devices); None for the plain CPU.
         is_part: whether others run at the same time, which may fail after its updates.
+        in_order: whether what it sends and receives keeps one order with all other parts, so that
+            the thread of the part may wait for what it receives.
         name: of the graph, if it is one inside of an operation.
 
     Attributes:
@@ -84,6 +90,7 @@ class Plan:
         compiled: bool = False,
         device: Any = None,
         is_part: bool = False,
+        in_order: bool = False,
         name: str = "",
     ) -> None:
         self.name = name
@@ -109,12 +116,15 @@ class Plan:
         self.nodes = [Node(op, [slots[id(x)] for x in op.inputs], device) for op in running]
         self._fetches = [slots[id(t)] for t in fetches]
         self._settle(slots, fed, kept, PlanOptions(compiled, device))
-        self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
+        self._steers = any(
+            n.definition in STEERING or (n.waits and not (in_order and n.definition is recv))
+            for n in self.nodes
+        )
         self.is_one_cluster = len(self.nodes) == 1 and self.nodes[0].definition is cluster_op
         # What runs op by op on another device than the host is told late of checks that failed.
         is_late = device is not None and not device.is_host and not self.is_one_cluster
         self.records = self._record(running, any_order=self._steers or is_part or is_late)
-        self._walk = [_entry(node) for node in self.nodes]
+        self._walk = _walk_of(self.nodes)
         index = {op.id: i for i, op in enumerate(running)}
         index |= {member: index[op.id] for member, op in step.members.items()}
         constant_values = [
@@ -240,7 +250,7 @@ class Plan:
         values[: self._num_feeds] = feeds
         node = None
         try:
-            for node, shape, call, first, second, out, drops in self._walk:
+            for node, shape, call, first, second, out, drops in self._walk:  # noqa: B007  for errors
                 if shape == 1:
                     y = call(values[first])
                 elif shape == 2:
@@ -249,12 +259,12 @@ class Plan:
                     y = call(*[values[i] for i in first])
                 else:
                     y = call(context, *[values[i] for i in first])
-                if out >= 0:
-                    values[out] = y if type(y) is _ndarray else as_array(y)
-                elif out == _SEVERAL:
-                    for slot, part in zip(node.outputs, y, strict=True):
+                if type(out) is list:
+                    for slot, part in zip(out, y, strict=True):
                         if slot >= 0:
                             values[slot] = as_array(part)
+                elif out >= 0:
+                    values[out] = y if type(y) is _ndarray else as_array(y)
                 for slot in drops:
                     values[slot] = None
         except Exception as cause:
@@ -264,7 +274,7 @@ class Plan:
         return [values[slot] for slot in self._fetches]
 
 
-_NOWHERE, _SEVERAL = -1, -2
+_NOWHERE = -1
 
 
 def _entry(node: Node) -> tuple[Any, ...]:
@@ -273,7 +283,7 @@ def _entry(node: Node) -> tuple[Any, ...]:
     The commonest kernels, of one or two arrays, are called without making a list.
     """
     inputs, outputs = node.inputs, node.outputs
-    out = outputs[0] if len(outputs) == 1 else _SEVERAL if outputs else _NOWHERE
+    out = outputs[0] if len(outputs) == 1 else outputs or _NOWHERE
     if node.needs_context:
         return node, 3, node.call, inputs, 0, out, node.drops
     if len(inputs) == 1:
@@ -281,6 +291,75 @@ def _entry(node: Node) -> tuple[Any, ...]:
     if len(inputs) == 2:
         return node, 2, node.call, inputs[0], inputs[1], out, node.drops
     return node, 0, node.call, inputs, 0, out, node.drops
+
+
+class _Arrivals:
+    """What asynchronous kernels call when they have ended, while one thread waits for all of them.
+
+    `_results` are outputs by the number of the kernel; `_left` of them are missing. Both are
+    guarded by `_lock`.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._lock = threading.Lock()
+        self._results: list[Any] = [None] * count
+        self._left = count
+        self._ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def take(self, number: int, result: Any) -> None:
+        """A kernel has ended with its outputs."""
+        with self._lock:
+            self._results[number] = result
+            self._left -= 1
+            is_last = not self._left
+        if is_last:
+            self._ended.put(None)
+
+    def fail(self, error: BaseException) -> None:
+        """A kernel has ended with an error."""
+        self._ended.put(error)
+
+    def wait(self) -> list[Any]:
+        """The outputs of all; raises the first error."""
+        error = self._ended.get()
+        if error is not None:
+            raise error
+        return self._results
+
+
+class _Done:
+    """What one of them calls."""
+
+    __slots__ = ("_arrivals", "_number", "fail")
+
+    def __init__(self, arrivals: _Arrivals, number: int) -> None:
+        self._arrivals, self._number = arrivals, number
+        self.fail = arrivals.fail
+
+    def __call__(self, result: Any) -> None:
+        self._arrivals.take(self._number, result)
+
+
+def _awaited(nodes: Sequence[Node], context: StepContext) -> list[Any]:
+    """What receives without inputs give, which all wait at the same time."""
+    arrivals = _Arrivals(len(nodes))
+    for number, node in enumerate(nodes):
+        node.call(context, _Done(arrivals, number))
+    return arrivals.wait()
+
+
+def _walk_of(nodes: Sequence[Node]) -> list[tuple[Any, ...]]:
+    """The entries of the walk; receives that come one after the other are one of them."""
+    found: list[tuple[Any, ...]] = []
+    for waits, group in itertools.groupby(nodes, lambda node: node.waits):
+        several = list(group)
+        if waits:
+            outputs = [slot for node in several for slot in node.outputs]
+            call = functools.partial(_awaited, several)
+            found.append((several[0], 3, call, (), 0, outputs, ()))
+        else:
+            found += map(_entry, several)
+    return found
 
 
 def _number(feeds: Sequence[GraphTensor], operations: Sequence[Operation]) -> dict[int, int]:

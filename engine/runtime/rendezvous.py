@@ -73,20 +73,25 @@ class RendezvousKey:
         Raises:
             InvalidArgumentError: `text` is not a key.
         """
-        match = _KEY.fullmatch(text)
-        try:
-            if match is None:
-                raise InvalidArgumentError("the parts are not those of a key")
-            source, incarnation, target, name, frame, iteration = match.groups()
-            for device in (source, target):
-                if DeviceSpec.from_string(device).device_index is None:
-                    raise InvalidArgumentError(f"{device!r} is not the full name of a device")
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(
-                f"{text!r} is not a rendezvous key: {error.message}",
-                remedy='write it as "device;incarnation in 16 hex digits;device;name;frame:iter"',
-            ) from None
-        return cls(source, int(incarnation, 16), target, name, (int(frame), int(iteration)))
+        return _parsed(text)
+
+
+@functools.lru_cache(4096)  # the keys outside of loops are those of each step
+def _parsed(text: str) -> RendezvousKey:
+    match = _KEY.fullmatch(text)
+    try:
+        if match is None:
+            raise InvalidArgumentError("the parts are not those of a key")
+        source, incarnation, target, name, frame, iteration = match.groups()
+        for device in (source, target):
+            if DeviceSpec.from_string(device).device_index is None:
+                raise InvalidArgumentError(f"{device!r} is not the full name of a device")
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            f"{text!r} is not a rendezvous key: {error.message}",
+            remedy='write it as "device;incarnation in 16 hex digits;device;name;frame:iter"',
+        ) from None
+    return RendezvousKey(source, int(incarnation, 16), target, name, (int(frame), int(iteration)))
 
 
 class Arrival(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -67,14 +66,14 @@ class StepContext:
 
     def step(self) -> StepContext:
         """This context for one step, which can be cancelled alone; close its `cancellation`."""
-        made = copy.copy(self)
+        made = self._copy()
         made.cancellation = CancellationManager(self.cancellation, scope_manager())
         return made
 
     @contextmanager
     def undoing(self) -> Iterator[StepContext]:
         """This context for a step whose updates are taken back if the block fails."""
-        made = copy.copy(self)
+        made = self._copy()
         log = made.undo = UndoLog()
         try:
             yield made
@@ -84,6 +83,13 @@ class StepContext:
 
     def at(self, frame_iter: tuple[int, int]) -> StepContext:
         """This context for one iteration of a loop."""
-        made = copy.copy(self)
+        if frame_iter == self.frame_iter:
+            return self
+        made = self._copy()
         made.frame_iter = frame_iter
+        return made
+
+    def _copy(self) -> StepContext:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
         return made
