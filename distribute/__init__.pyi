@@ -13,3 +13,4 @@ from .servers import Server as Server
 from .staleness import Staleness as Staleness
 from .sync_replicas import SyncReplicas as SyncReplicas
 from .wire import Credentials as Credentials
+from .wire import Keepalive as Keepalive

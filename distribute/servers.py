@@ -11,6 +11,7 @@ from laminar.engine.runtime import ServerDef, SessionConfig, make_server
 
 from .cluster.grpc_server import Settings
 from .cluster_spec import ClusterSpec
+from .wire import Keepalive
 
 if TYPE_CHECKING:
     from .wire import Credentials, Limits
@@ -38,6 +39,8 @@ class Server:
         lease_seconds: a session of whose client, or master, nothing is heard for so long is closed.
         limits: what it takes on at a time.
         roots: folders in which graphs may read and write files, such as checkpoints; none: nowhere.
+        keepalive: how soon it is noticed that another task, or a client, is cut off; None for pings
+            each 10 s that are to be answered in 5 s.
 
     Attributes:
         server_def: which task of which cluster it is.
@@ -70,6 +73,7 @@ class Server:
         lease_seconds: float = 60.0,
         limits: Limits | None = None,
         roots: Sequence[str | os.PathLike[str]] = (),
+        keepalive: Keepalive | None = None,
     ) -> None:
         if isinstance(cluster, ServerDef):
             definition = cluster
@@ -78,7 +82,14 @@ class Server:
             job = _only("job", spec.jobs) if job_name is None else job_name
             if task_index is None:
                 task_index = _only(f"task of job {job!r}", spec.task_indices(job))
-            settings = Settings(credentials, allow_insecure_network, lease_seconds, limits, roots)
+            settings = Settings(
+                credentials,
+                allow_insecure_network,
+                lease_seconds,
+                limits,
+                roots,
+                keepalive or Keepalive(),
+            )
             definition = ServerDef(spec.as_dict(), job, task_index, protocol, config, settings)
         self.server_def = definition
         self.made = make_server(definition)

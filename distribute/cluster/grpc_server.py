@@ -14,7 +14,7 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from laminar.engine.devices import task_devices
 from laminar.engine.errors import (
@@ -26,7 +26,7 @@ from laminar.engine.errors import (
 from laminar.engine.runtime import ServerDef, SessionConfig
 
 from ..cluster_spec import ClusterSpec
-from ..wire import Channels, Credentials, Limits, RateLimit, make_server, with_origin
+from ..wire import Channels, Credentials, Keepalive, Limits, RateLimit, make_server, with_origin
 from .master import Master
 from .peers import handlers
 from .roots import Roots
@@ -51,6 +51,7 @@ class Settings:
         lease_seconds: how long a session lives of whose client, or master, nothing is heard.
         limits: what it takes on at a time.
         roots: folders in which graphs may read and write files; none: nowhere.
+        keepalive: how soon it is noticed that another task, or a client, is cut off.
     """
 
     credentials: Credentials | None = None
@@ -58,6 +59,7 @@ class Settings:
     lease_seconds: float = 60.0
     limits: Limits | None = None
     roots: Sequence[str | os.PathLike[str]] = ()
+    keepalive: Keepalive = field(default_factory=Keepalive)
 
     def __post_init__(self) -> None:
         if not self.lease_seconds > 0:
@@ -87,6 +89,7 @@ class GrpcServer:
         self._channels = Channels(
             settings.credentials,
             names={address: name for name, address in places.items()},
+            keepalive=settings.keepalive,
             allow_insecure_network=settings.allow_insecure_network,
             has_links=True,
         )
@@ -111,6 +114,7 @@ class GrpcServer:
             rates={"laminar.MasterService/CreateSession": RateLimit(*_SESSIONS, "sessions")},
             services=(self._worker.tensors,),
             task=self._task,
+            keepalive=settings.keepalive,
             allow_insecure_network=settings.allow_insecure_network,
         )
         places[self._task] = self._server.address  # with its port, where any was asked for

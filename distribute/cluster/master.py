@@ -48,6 +48,7 @@ from .messages import (
     write_metadata,
 )
 from .peers import Call, LocalPeer, Peer, RemotePeer, Reply, Service, call_all, first_error
+from .silent_sessions import SilentSessions, lease_ran_out
 from .tasks import filtered
 from .worker import Worker, check_version
 
@@ -92,6 +93,7 @@ class Master:
         self._lock = threading.Lock()
         self._sessions: dict[str, MasterSession] = {}
         self._requests: OrderedDict[int, None] = OrderedDict()
+        self._silent = SilentSessions("client")
         self.calls = CallLog()
 
     @property
@@ -202,7 +204,7 @@ class Master:
     def _session(self, handle: str, call: Call) -> MasterSession:
         session = self._sessions.get(handle)
         if session is None:
-            raise AbortedError(
+            raise self._silent.error(handle) or AbortedError(
                 f"{self._worker.task} does not know the session: the master was restarted, "
                 f"or the session closed",
                 remedy="make another session",
@@ -323,6 +325,7 @@ class Master:
         for handle, session in list(sessions.items()):
             if now - session.heard > self._lease and not session.is_local:
                 _log.warning("%s: a session's client is silent, it is closed", self._worker.task)
+                self._silent.add(handle, self._lease)
                 self.drop(handle)
                 del sessions[handle]
         by_task: dict[str, list[str]] = {}
@@ -347,10 +350,12 @@ class Master:
         if isinstance(reply, LaminarError):
             text = f"{name} does not answer: {reply.message}"
             session.interrupt(with_origin(UnavailableError(text), Origin(name)))
-        elif reply.message.incarnation != task.incarnation or handle in reply.message.unknown:
+        elif reply.message.incarnation != task.incarnation:
             text = f"{name} was restarted since the session began"
             remedy = "make another session, and restore its variables"
             session.lose(with_origin(AbortedError(text, remedy=remedy), Origin(name)))
+        elif handle in reply.message.unknown:
+            session.lose(with_origin(lease_ran_out("master", self._lease), Origin(name)))
 
     def close(self, error: LaminarError) -> None:
         """Close all sessions; what runs ends with `error`."""

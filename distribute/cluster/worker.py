@@ -12,6 +12,7 @@ Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed S
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import logging
 import secrets
@@ -60,8 +61,10 @@ from .peers import NO_DEADLINE_SECONDS, Call, Reply, Service
 from .registered_graphs import RegisteredGraph, read_parts
 from .remote_rendezvous import RemoteRendezvous
 from .roots import Roots
+from .silent_sessions import SilentSessions, lease_ran_out
 from .steps import Steps, WorkerStep
 from .tasks import known_task_of
+from .trace_log import TraceLog
 
 _log = logging.getLogger("laminar.distribute")
 
@@ -127,6 +130,8 @@ class Worker:
             functools.partial(RemoteRendezvous, devices, task), self.tensors.end_step
         )
         self.calls = CallLog()
+        self.traces = TraceLog()
+        self._silent = SilentSessions("master")
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
         self._graphs = 0
@@ -147,6 +152,7 @@ class Worker:
                 "CleanupAll": self._cleanup_all,
                 "Heartbeat": self._heartbeat,
                 "Logging": self.calls.logging,
+                "Tracing": self.traces.tracing,
             }.items()
         }
 
@@ -189,7 +195,7 @@ class Worker:
     def _session(self, handle: str, identity: str) -> _Session:
         session = self._sessions.get(handle)
         if session is None:
-            raise AbortedError(
+            raise self._silent.error(handle) or AbortedError(
                 f"{self.task} does not know the session: it was restarted, or the session closed",
                 remedy="make another session, and restore its variables",
             )
@@ -224,8 +230,8 @@ class Worker:
             old = {h: s for h, s in self._sessions.items() if now - s.heard > s.lease_seconds}
         for handle, session in old.items():
             _log.warning("%s: a session's master is silent, the session ends", self.task)
-            text = f"nothing was heard of the master for {session.lease_seconds} s"
-            self._drop(handle, AbortedError(text))
+            self._silent.add(handle, session.lease_seconds)
+            self._drop(handle, lease_ran_out("master", session.lease_seconds))
         self.steps.drop_unbegun(60.0)
 
     def close(self, error: LaminarError) -> None:
@@ -286,7 +292,8 @@ class Worker:
             meeting = context.rendezvous = step.rendezvous
             context.undo, context.frame = step.undo, frame
             meeting.pull = functools.partial(self._pull, session, step_id, step)
-            step.transfers = [] if message.options.trace else None
+            is_traced = message.options.trace or self.traces.is_on
+            step.transfers = [] if is_traced else None
             meeting.give_up = functools.partial(self._client.cancel_step, step_id)
             going = [True]
             gone = CancelledError(f"step {step_id:x} was cancelled by its master")
@@ -294,7 +301,9 @@ class Worker:
             metadata = RunMetadata()
             try:
                 meeting.ask(graph.receives)
-                found = self._run(session, graph.plan, values, context, message, metadata)
+                found = self._run(
+                    session, graph.plan, values, context, message, metadata, is_traced=is_traced
+                )
                 if context.cancelled is not None:  # it came too late: nobody waits for it any more
                     raise context.cancelled
             except BaseException as error:
@@ -308,9 +317,11 @@ class Worker:
         finally:
             context.cancellation.close()
         reply = messages().RunGraphResponse()
+        if step.transfers:
+            metadata.step_stats.append(DeviceStats(f"{self.task}/transfers", step.transfers))
+        if is_traced:
+            self.traces.take(step_id, metadata)
         if message.HasField("options"):
-            if step.transfers:
-                metadata.step_stats.append(DeviceStats(f"{self.task}/transfers", step.transfers))
             write_metadata(reply.metadata, metadata)
         return Reply(reply, found)
 
@@ -322,10 +333,12 @@ class Worker:
         context: StepContext,
         message: Any,
         metadata: RunMetadata,
+        *,
+        is_traced: bool,
     ) -> list[Any]:
-        if not message.HasField("options"):
+        if not (message.HasField("options") or is_traced):
             return plan.run(values, context)
-        options = read_options(message.options)
+        options = dataclasses.replace(read_options(message.options), trace=is_traced)
         if options.inter_op_pool:
             context.inter_op = session.pools[options.inter_op_pool]
         timeout = options.timeout_in_ms

@@ -29,6 +29,7 @@ from . import links, statuses
 from .credentials import Credentials, check_address
 from .envelopes import (
     DOWNLOAD,
+    MARK,
     TICKET,
     TICKET_BYTES,
     UPLOAD,
@@ -117,7 +118,8 @@ class Channels(Closing):
         self._has_links = has_links and bool(boot_id())
         self.keepalive = keepalive
         token = None if credentials is None else credentials.token
-        self._metadata = () if token is None else (("authorization", f"Bearer {token}"),)
+        shown = () if token is None else (("authorization", f"Bearer {token}"),)
+        self._metadata = ((MARK, "1"), *shown)
         self._lock = threading.Lock()
         self._open: dict[str, _Connection] = {}
         self._movers: ThreadPoolExecutor | None = None

@@ -7,6 +7,10 @@ stream of chunks, and the envelope holds the `TICKET` under which it is found, i
 checksum; so no message is longer than gRPC's own limit of 4 MiB, and none is copied as a whole.
 The checksum is needed: over TCP without TLS, a byte that is flipped on the way arrives flipped.
 
+A plain stub of gRPC sends its message without one. The first byte tells, since no field of a
+message has the number 0; and laminar's own calls, whose first byte may have been damaged, have
+`MARK` in their metadata.
+
 State of a `Depot`, guarded by `_lock`: `_kept[ticket]` is (whose it is, the content, when it is
 dropped); `_kept_bytes` is the sum of their sizes.
 """
@@ -36,6 +40,9 @@ TICKET_BYTES = 16
 UPLOAD = "laminar.Wire/Upload"
 DOWNLOAD = "laminar.Wire/Download"
 
+MARK = "laminar-wire"
+
+_FIELD_1 = 1 << 3  # the least that a message which is not empty begins with
 _ENVELOPE = struct.Struct("<BBI")
 _SIZE = struct.Struct("<Q")
 _KEPT_SECONDS = 120.0  # for which nobody comes for what is kept
@@ -44,6 +51,11 @@ _KEPT_SECONDS = 120.0  # for which nobody comes for what is kept
 def seal(content: bytes, kind: int = WHOLE) -> bytes:
     """The content in its envelope."""
     return _ENVELOPE.pack(WIRE_VERSION, kind, zlib.crc32(content)) + content
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether bytes are a message without an envelope, if they are not damaged."""
+    return not data or data[0] >= _FIELD_1
 
 
 def open_envelope(data: bytes, who: str) -> tuple[int, bytes]:

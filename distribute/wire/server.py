@@ -21,16 +21,19 @@ from laminar.engine.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     LaminarError,
+    ResourceExhaustedError,
 )
 
 from .credentials import Credentials, check_address, split_address
 from .envelopes import (
     DOWNLOAD,
+    MARK,
     TICKET,
     UPLOAD,
     WHOLE,
     WHOLE_BYTES,
     Depot,
+    is_plain,
     open_envelope,
     received,
     seal,
@@ -90,8 +93,23 @@ class _Unary:
 
     def __call__(self, request: bytes, context: Any) -> bytes | None:
         with self._guard.errors_sent(context, self._method):
-            return self.answer(request, context, self._guard.identify(context), WHOLE_BYTES)
+            identity = self._guard.identify(context)
+            if is_plain(request) and MARK not in dict(context.invocation_metadata()):
+                return self._plain_answer(request, context, identity)
+            return self.answer(request, context, identity, WHOLE_BYTES)
         return None
+
+    def _plain_answer(self, request: bytes, context: Any, identity: str) -> bytes:
+        """The answer to a plain stub, which knows of no envelopes."""
+        if self._rate is not None:
+            self._rate.check(identity)
+        answer = self._handler(request, Call(context, identity, self._method))
+        if len(answer) > self._limits.message_bytes:
+            raise ResourceExhaustedError(
+                f"{self._method}: an answer of {len(answer)} bytes is too long for one message",
+                remedy="fetch less at once, or call by laminar's sessions",
+            )
+        return answer
 
     def answer(self, request: bytes, context: Any, identity: str, most_bytes: int) -> bytes:
         """The envelope of the answer; what is longer than `most_bytes` is kept for who comes."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from laminar.distribute import ClusterSpec, Server
 from laminar.distribute.cluster.messages import WIRE_VERSION, messages
 from laminar.distribute.cluster.peers import RemotePeer
 from laminar.distribute.server import main, parse_cluster
-from laminar.distribute.wire import Channels
+from laminar.distribute.wire import Channels, Keepalive
 from laminar.engine import errors
 from laminar.engine.graph.exchange import export_graph
 from laminar.engine.ops.io.files import matching_files, read_file
@@ -405,3 +406,40 @@ def test_python_functions_do_not_travel(cluster: LocalCluster) -> None:
         y = eng.py_function(lambda: np.float32(1), [], "float32")
         with pytest.raises(errors.InvalidArgumentError, match="Python function"):
             session.run(y)
+
+
+def test_a_session_whose_lease_ran_out_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It did not restart, and nobody closed it."""
+    monkeypatch.setattr("laminar.distribute.cluster.keeper.Keeper.add", lambda *_: None)
+    with local_cluster({"worker": 2}, lease_seconds=0.4) as found:
+        graph = eng.Graph()
+        with graph.as_default():
+            one = eng.constant(1.0)
+        config = eng.SessionConfig(rpc_for_inprocess_master=True)
+        with eng.Session(found.target(), graph=graph, config=config) as session:
+            assert session.run(one) == 1.0
+            time.sleep(1.0)
+            with pytest.raises(
+                errors.AbortedError, match="nothing was heard of its client for 0.4"
+            ) as caught:
+                session.run(one)
+        assert "lease_seconds" in (caught.value.remedy or "")
+        # A worker that has heard nothing of the master says so, too.
+        worker, session = found.worker("worker:1"), eng.Session(found.target(), graph=graph)
+        handle = next(iter(worker.graphs))
+        worker._sessions[handle].lease_seconds = 0.0
+        monkeypatch.setattr(type(worker), "_heartbeat", worker.service["GetStatus"])
+        time.sleep(0.05)
+        worker.sweep()
+        with pytest.raises(errors.AbortedError, match="nothing was heard of its master"):
+            worker._session(handle, "local")
+        session.close()
+
+
+def test_keepalive_of_a_server_is_that_of_all_its_connections() -> None:
+    quick = Keepalive(0.5, 0.25)
+    with Server({"a": ["localhost:0"]}, keepalive=quick, allow_insecure_network=True) as server:
+        channels = cast(Any, server.made)._channels
+        assert channels.keepalive == channels.twin().keepalive == quick
+    with pytest.raises(errors.InvalidArgumentError, match="time_seconds"):
+        Server({"a": ["localhost:0"]}, keepalive=Keepalive(0.0))
