@@ -26,9 +26,13 @@ STEPS = {
     "cluster-step": "step over the client's own task and another, grpc session",
     "cluster-step-remote": "step over two other tasks, grpc session",
 }
-GOALS = {"cluster-step-remote": 1.5e-3, "cluster-first-step": 0.1}
+GOALS = {"cluster-step-remote": 1.5e-3, "cluster-register": 0.1}
 FIRST_STEP = "cluster-first-step"
-FIRST_STEP_TITLE = f"first step of {NODES} nodes on another task, beyond a second step"
+REGISTER = "cluster-register"
+GRAPHS = {
+    FIRST_STEP: f"first step of {NODES} nodes on another task, beyond a second step",
+    REGISTER: f"RegisterGraph of {NODES} nodes, on another task",
+}
 
 
 def parameter_server(width: int) -> str:

@@ -146,14 +146,10 @@ def over_tasks() -> Iterator[Workload]:
             lambda: problems.perceptron((8, 6, CLASSES), batch=4, batches=1),
             trains,
         )
-    yield Workload(
-        tasks.FIRST_STEP,
-        tasks.FIRST_STEP_TITLE,
-        partial(problems.numbers, count=tasks.NODES),
-        partial(problems.numbers, count=10),
-        is_finite,
-        goal_seconds=tasks.GOALS[tasks.FIRST_STEP],
-    )
+    for name, title in tasks.GRAPHS.items():
+        full = partial(problems.numbers, count=tasks.NODES)
+        tiny = partial(problems.numbers, count=10)
+        yield Workload(name, title, full, tiny, is_finite, goal_seconds=tasks.GOALS.get(name))
 
 
 def training() -> Iterator[Workload]:

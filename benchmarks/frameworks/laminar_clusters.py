@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -10,6 +11,10 @@ import numpy as np
 
 from laminar import engine, ops, optimizers
 from laminar.distribute import Server, replica_device_setter
+from laminar.distribute.cluster.messages import WIRE_VERSION, messages, write_config
+from laminar.distribute.cluster.peers import RemotePeer
+from laminar.distribute.wire import Channels
+from laminar.engine.graph.exchange import export_graph
 
 from .. import tasks
 from ..problems import CLASSES, Problem
@@ -122,13 +127,7 @@ class FirstStep(_Laminar):
         return sum(self._first()[1] for _ in range(number)) / number
 
     def _first(self) -> tuple[float, float]:
-        graph = engine.Graph()
-        with graph.as_default():
-            x = engine.placeholder("float32", [])
-            y: Any = x
-            with engine.device("/job:worker/task:1"):
-                for i in range(self._nodes):
-                    y = ops.sin(y) if i % 2 else y * y
+        graph, x, y = chain(self._nodes, "/job:worker/task:1")
         with engine.Session(self._server.target, graph=graph) as session:
             times = [perf_counter()]
             for _ in range(2):
@@ -137,9 +136,59 @@ class FirstStep(_Laminar):
         return float(found), times[1] - times[0] - (times[2] - times[1])
 
 
+class Register(_Laminar):
+    """A graph that a worker is to run, as its master sends it."""
+
+    is_fresh_process = True
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__({"worker": free_addresses(1)})
+        self._task = self.begin("worker", 0)
+        channels = Channels(has_links=True)
+        self._worker = RemotePeer(channels, self.cluster["worker"][0], "laminar.WorkerService")
+        request = messages().CreateWorkerSessionRequest(
+            session_handle="mine", lease_seconds=600, wire_version=WIRE_VERSION
+        )
+        write_config(request.config, engine.SessionConfig())
+        self._ask("CreateWorkerSession", request)
+        device = "/job:worker/task:0/device:cpu:0"
+        graph, x, y = chain(len(problem.x), device)
+        part = messages().Part(
+            device=device,
+            graph=export_graph(graph, exact=True).message,
+            feed=[messages().Part.Feed(index=0, tensor=x.name)],
+            fetch=[y.name],
+        )
+        self._request = messages().RegisterGraphRequest(session_handle="mine", part=[part])
+
+    def _ask(self, method: str, request: Any, values: Sequence[Any] = ()) -> Any:
+        return self._worker.call(method, request, values, timeout_seconds=60.0)
+
+    def checks(self) -> list[float]:
+        handle = self._ask("RegisterGraph", self._request).message.graph_handle
+        request = messages().RunGraphRequest(session_handle="mine", graph_handle=handle, step_id=1)
+        return [float(self._ask("RunGraph", request, [np.float32(0.5)]).values[0])]
+
+    def run(self) -> None:
+        self._ask("RegisterGraph", self._request)
+
+
+def chain(count: int, device: str) -> tuple[engine.Graph, Any, Any]:
+    """So many operations, each on what the one before gives: graph, input and output."""
+    graph = engine.Graph()
+    with graph.as_default():
+        x = engine.placeholder("float32", [])
+        y: Any = x
+        with engine.device(device):
+            for i in range(count):
+                y = ops.sin(y) if i % 2 else y * y
+    return graph, x, y
+
+
 CASES: dict[str, Any] = {
     "cluster-step": partial(Steps, True),
     "cluster-step-remote": partial(Steps, False),
     **{tasks.parameter_server(width): Training for width in tasks.WIDTHS},
     tasks.FIRST_STEP: FirstStep,
+    tasks.REGISTER: Register,
 }
