@@ -159,7 +159,7 @@ _DECLARED: Mapping[str, str] = {
     ),
     "ops.state.tensor_list": (
         "TensorList TensorListPush TensorListPop TensorListReserve TensorListFrom TensorListLength "
-        "TensorListGet TensorListSet TensorListStack"
+        "TensorListGet TensorListSet TensorListStack TensorListResize TensorListZeros TensorListAdd"
     ),
     "ops.state.stack": "TensorStack TensorStackPush TensorStackPop TensorStackClose",
     "ops.state.staging": (

@@ -111,10 +111,28 @@ def tensor_list_reserve(size: TensorSpec) -> TensorSpec:
 
 @tensor_list_reserve.effect
 def _reserve_kernel(context: KernelContext, size: Array) -> ListValue:
+    count = _count("TensorListReserve", size)
+    return ListValue([None] * count, count)
+
+
+@define("TensorListResize", dtypes={"values": HANDLE, "size": INTEGER}, same_dtype=False)
+def tensor_list_resize(values: TensorSpec, size: TensorSpec) -> TensorSpec:
+    """The list with `size` places: without the last ones, or with more in which nothing is."""
+    return _LIST
+
+
+@tensor_list_resize.effect
+def _resize_kernel(context: KernelContext, values: ListValue, size: Array) -> ListValue:
+    count = _count("TensorListResize", size)
+    more = [None] * (count - values.size)
+    return ListValue([*values.values()[:count], *more], count)
+
+
+def _count(who: str, size: Any) -> int:
     count = int(size)
     if not 0 <= count <= _MOST:
-        raise InvalidArgumentError(f"TensorListReserve: expected 0 to {_MOST} places, got {count}")
-    return ListValue([None] * count, count)
+        raise InvalidArgumentError(f"{who}: expected 0 to {_MOST} places, got {count}")
+    return count
 
 
 @define("TensorListFrom", dtypes={"x": ANY})
@@ -151,7 +169,7 @@ def tensor_list_get(
 def _get_kernel(
     context: KernelContext, values: ListValue, index: Array, *, dtype: str, shape: TensorShape
 ) -> Any:
-    place = _place("TensorListGet", values, index)
+    place = _place("TensorListGet", values.size, index)
     return _checked("TensorListGet", values.items[place], dtype, shape)
 
 
@@ -160,23 +178,30 @@ def _get_kernel(
     dtypes={"values": HANDLE, "index": INTEGER, "x": ANY | HANDLE},
     same_dtype=False,
 )
-def tensor_list_set(values: TensorSpec, index: TensorSpec, x: TensorSpec) -> TensorSpec:
-    """The list with `x` at a place."""
+def tensor_list_set(
+    values: TensorSpec, index: TensorSpec, x: TensorSpec, *, grows: bool = False
+) -> TensorSpec:
+    """The list with `x` at a place; `grows`: as long as it has to be for that."""
     return _LIST
 
 
 @tensor_list_set.effect
-def _set_kernel(context: KernelContext, values: ListValue, index: Array, x: Array) -> ListValue:
-    place = _place("TensorListSet", values, index)
+def _set_kernel(
+    context: KernelContext, values: ListValue, index: Array, x: Array, *, grows: bool
+) -> ListValue:
+    if grows and int(index) == values.size:
+        return values.pushed(x)
     items = values.values()
-    items[place] = x
-    return ListValue(items, values.size)
+    if grows:
+        items += [None] * (_count("TensorListSet", index + 1) - values.size)
+    items[_place("TensorListSet", len(items), index)] = x
+    return ListValue(items, len(items))
 
 
-def _place(who: str, values: ListValue, index: Any) -> int:
+def _place(who: str, size: int, index: Any) -> int:
     place = int(index)
-    if not 0 <= place < values.size:
-        raise InvalidArgumentError(f"{who}: there is no place {place} in a list of {values.size}")
+    if not 0 <= place < size:
+        raise InvalidArgumentError(f"{who}: there is no place {place} in a list of {size}")
     return place
 
 
@@ -204,15 +229,56 @@ def _stack_kernel(
     return np.stack(found)
 
 
+@define("TensorListZeros", dtypes={"values": HANDLE})
+def tensor_list_zeros(values: TensorSpec) -> TensorSpec:
+    """A list with zeros in the places of tensors."""
+    return _LIST
+
+
+@tensor_list_zeros.effect
+def _zeros_kernel(context: KernelContext, values: ListValue) -> ListValue:
+    found = [None if x is None else np.zeros_like(x) for x in values.values()]
+    return ListValue(found, values.size)
+
+
+@define("TensorListAdd", dtypes={"lists": HANDLE})
+def tensor_list_add(*lists: TensorSpec) -> TensorSpec:
+    """The list of the sums, place by place; where nothing was stored counts as zeros."""
+    return _LIST
+
+
+@tensor_list_add.effect
+def _add_kernel(context: KernelContext, *lists: ListValue) -> ListValue:
+    sizes = {found.size for found in lists}
+    if len(sizes) != 1:
+        raise InvalidArgumentError(f"TensorListAdd: the lists have {sorted(sizes)} places")
+    rows = zip(*(found.values() for found in lists), strict=True)
+    return ListValue([_sum(row) for row in rows], lists[0].size)
+
+
+def _sum(row: tuple[Any, ...]) -> Any:
+    there = [x for x in row if x is not None]
+    shapes = {x.shape for x in there}
+    if len(shapes) > 1:
+        raise ShapeError(f"TensorListAdd: tensors of one place have the shapes {sorted(shapes)}")
+    total = there[0] if there else None
+    for x in there[1:]:
+        total = total + x
+    return total
+
+
 for _op in (
     tensor_list,
     tensor_list_push,
     tensor_list_pop,
     tensor_list_reserve,
+    tensor_list_resize,
     tensor_list_from,
     tensor_list_length,
     tensor_list_get,
     tensor_list_set,
     tensor_list_stack,
+    tensor_list_zeros,
+    tensor_list_add,
 ):
     _op.grad(no_gradient)

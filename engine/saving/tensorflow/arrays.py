@@ -11,7 +11,6 @@ from ...errors import UnimplementedError
 from ...ops.array import (
     axes,
     creation,
-    diagonal,
     gather,
     index,
     join,
@@ -24,9 +23,11 @@ from ...ops.array import shape as shapes
 from ...ops.array.broadcast import broadcast_to_op, broadcast_to_shape
 from ...ops.array.partition import dynamic_partition, dynamic_stitch
 from ...ops.array.search import nonzero
+from ...ops.array.segment import segment_sum
 from ...ops.array.sort import argsort
 from ...ops.array.unique import unique_with_counts
 from ...ops.core.basic import constant
+from ...ops.core.checks import check_numerics, ensure_shape
 from ...ops.core.entries import known_value
 from ...ops.math.cast import cast
 from ...ops.math.compare import where
@@ -222,14 +223,34 @@ def _slice_update(call: Call) -> Any:
     return slicing.slice_update(x, begin, value)
 
 
-@rule("MatrixBandPart")
-def _band_part(call: Call) -> Any:
-    return diagonal.band_part(call[0], call[1], call[2])
+@rule("Roll")
+def _roll(call: Call) -> Any:
+    return rearrange.roll(call[0], call.known_list(1), call.known_list(2))
 
 
-@rule("MatrixDiagPart")
-def _diag_part(call: Call) -> Any:
-    return diagonal.diagonal(call[0])
+@rule("EnsureShape")
+def _ensure_shape(call: Call) -> Any:
+    return ensure_shape(call[0], call.node.attr("shape"))
+
+
+@rule("CheckNumerics")
+def _check_numerics(call: Call) -> Any:
+    return check_numerics(call[0], call.node.text("message"))
+
+
+@rule("UnsortedSegmentSum", "SegmentSum")
+def _segment_sum(call: Call) -> Any:
+    """The ids of the first may have several axes."""
+    data, ids = call[0], call[1]
+    if ids.shape.rank is None:
+        raise UnimplementedError("the rank of the ids is not known")
+    if ids.shape.rank != 1:
+        known, dims = shapes.dims_of(data)
+        given = iter(dims)
+        rest = [next(given) if n is None else n for n in known][ids.shape.rank :]
+        data, ids = shapes.reshape(data, [-1, *rest]), shapes.reshape(ids, [-1])
+    number = call[2] if len(call) > 2 else None
+    return segment_sum(data, ids, number)
 
 
 @rule("ReverseV2")

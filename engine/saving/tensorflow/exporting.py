@@ -32,7 +32,7 @@ _LATER = {
     "Round": "Round",
 }
 _SAME = {op.type: _LATER.get(op.type, name) for name, op in ONE_TO_ONE.items()}
-_SAME |= {"Relu": "Relu", "ReluGrad": "ReluGrad"}
+_SAME |= {name: name for name in ("AddN", "Relu", "ReluGrad", "ZerosLike")}
 
 
 def tensorflow_graph_of(graph: Graph, message: Any) -> TensorFlowGraph:

@@ -22,7 +22,7 @@ from .rules import Call, SummedTo, rule
 @rule("BroadcastGradientArgs")
 def _broadcast_gradient_args(call: Call) -> Any:
     """The axes over which the gradients for two operands of these shapes are summed."""
-    return SummedTo(call[0]), SummedTo(call[1])
+    return SummedTo(call[0], call[1]), SummedTo(call[1], call[0])
 
 
 def _elementwise(formula: Callable[[Any, Any], Any], *names: str) -> None:

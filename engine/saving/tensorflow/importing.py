@@ -16,7 +16,16 @@ from ...graph.graphdef import GraphDef
 from ...graph.order import topological
 from ...ops.control.dataflow import close_loop
 from ...ops.core.basic import group, identity
-from . import arrays, gradients, loops, maths, states, training  # noqa: F401  # register rules
+from . import (  # noqa: F401  # register rules
+    arrays,
+    blocks,
+    gradients,
+    loops,
+    maths,
+    states,
+    texts,
+    training,
+)
 from .calls import ENTERS, EXITS, STEERING, split_loop, written_out
 from .graph_def import Node, TensorFlowGraph, nodes_of
 from .one_to_one import ONE_TO_ONE

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...graph import GraphTensor, TensorShape
+import numpy as np
+
+from ...graph import GraphTensor, TensorShape, resource
 from ...ops.control import dataflow
+from ...ops.core.basic import constant, zeros_like
 from ...ops.core.entries import known_value
+from ...ops.core.registry import lookup
 from ...ops.state import stack, tensor_array, tensor_list
 from .rules import Call, Reference, direct, rule
 
@@ -256,6 +260,29 @@ def _list_length(call: Call) -> Any:
     return direct(call, tensor_list.tensor_list_length, call[0])
 
 
+@rule("ZerosLike")
+def _zeros_like(call: Call) -> Any:
+    is_list = call[0].dtype == resource
+    return direct(call, tensor_list.tensor_list_zeros if is_list else zeros_like, call[0])
+
+
+@rule("AddN")
+def _add_all(call: Call) -> Any:
+    is_list = call[0].dtype == resource
+    return direct(call, tensor_list.tensor_list_add if is_list else lookup("AddN"), *call.values)
+
+
+@rule("TensorListResize")
+def _resize_list(call: Call) -> Any:
+    return direct(call, tensor_list.tensor_list_resize, call[0], call[1])
+
+
+@rule("TensorListElementShape")
+def _element_shape(call: Call) -> Any:
+    """Lists do not keep it: those that are made for it take that of what is stored."""
+    return constant(np.array(-1, np.int32))
+
+
 @rule("TensorListGetItem")
 def _get_item(call: Call) -> Any:
     return direct(call, tensor_list.tensor_list_get, call[0], call[1], **_element(call, 2))
@@ -263,7 +290,8 @@ def _get_item(call: Call) -> Any:
 
 @rule("TensorListSetItem")
 def _set_item(call: Call) -> Any:
-    return direct(call, tensor_list.tensor_list_set, call[0], call[1], call[2])
+    grows = bool(call.node.attr("resize_if_index_out_of_bounds", False))
+    return direct(call, tensor_list.tensor_list_set, call[0], call[1], call[2], grows=grows)
 
 
 @rule("TensorListStack")

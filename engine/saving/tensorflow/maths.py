@@ -8,10 +8,10 @@ from typing import Any
 from ...errors import UnimplementedError
 from ...ops.array.axes import transpose
 from ...ops.array.broadcast import sum_to_op, sum_to_shape
-from ...ops.array.shape import split_shape
+from ...ops.array.join import concat
+from ...ops.array.shape import shape_of, split_shape
 from ...ops.core.basic import zeros_like
 from ...ops.core.registry import lookup
-from ...ops.linalg.einsum import einsum
 from ...ops.linalg.matmul import matmul
 from ...ops.math import reduce
 from ...ops.math.arithmetic import conjugate
@@ -22,7 +22,7 @@ from ...ops.nn import losses, pooling, softmax
 from ...ops.nn.convolution import conv_op
 from ...ops.nn.depthwise import depthwise_conv_op
 from .arrays import is_vector
-from .rules import Call, SummedTo, direct, rule
+from .rules import Call, SummedTo, rule
 
 
 @rule("Cast")
@@ -44,21 +44,6 @@ def _batch_matmul(call: Call) -> Any:
     adjoint = [call.node.attr(name, False) for name in ("adj_x", "adj_y")]
     a, b = (conjugate(x) if flag else x for x, flag in zip(call.values, adjoint, strict=True))
     return matmul(a, b, transpose_a=adjoint[0], transpose_b=adjoint[1])
-
-
-@rule("Einsum")
-def _einsum(call: Call) -> Any:
-    return einsum(call.node.text("equation"), *call.values)
-
-
-@rule("Qr")
-def _qr(call: Call) -> Any:
-    return direct(
-        call,
-        lookup("Qr"),
-        call[0],
-        mode="complete" if call.node.attr("full_matrices", False) else "reduced",
-    )
 
 
 @rule("MulNoNan")
@@ -111,7 +96,12 @@ def _reductions(fn: Callable[..., Any], *names: str) -> None:
             return fn(call[0], tuple(call.known_list(1)), keeps)
         if not is_vector(given.shape):
             return sum_to_shape(call[0], given.shape)
-        shape, dims = split_shape(given.shape)
+        target = given.shape
+        if is_vector(given.other) and call[0].shape.rank is not None:
+            behind = call[0].shape.rank - max(target.shape[0], given.other.shape[0])
+            if behind:
+                target = concat([target, shape_of(call[0], dtype=target.dtype)[-behind:]], 0)
+        shape, dims = split_shape(target)
         return sum_to_op(call[0], *dims, shape=shape)
 
 

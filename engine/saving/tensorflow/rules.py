@@ -56,9 +56,14 @@ class Reference(NamedTuple):
 
 
 class SummedTo(NamedTuple):
-    """Axes over which a gradient is summed so that it has the shape that `shape` holds."""
+    """Axes over which a gradient is summed so that it has the shape that `shape` holds.
+
+    `other` is the shape of the other operand. What is summed may have more axes behind those of
+    the two together, as products of matrices have.
+    """
 
     shape: Any
+    other: Any
 
 
 class Call:

@@ -9,11 +9,12 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph import GraphTensor, TensorShape, resource
-from ...ops.array.join import unstack
+from ...ops.array.join import concat, unstack
 from ...ops.core.basic import const_op, constant, group, identity, placeholder_op
 from ...ops.core.checks import check
 from ...ops.core.registry import OpDef, lookup
 from ...ops.io import checkpoints, summaries
+from ...ops.math.cast import cast
 from ...ops.random import draws
 from ...ops.state import variable as variables
 from ...ops.state.variable_scatter import variable_scatter
@@ -189,6 +190,40 @@ def _sharded_filename(call: Call) -> Any:
 def _merge_checkpoints(call: Call) -> Any:
     parts, destination = call.values
     return direct(call, checkpoints.merge_v2_checkpoints, destination, *unstack(parts))
+
+
+def _keyed(call: Call, state: Any) -> Any:
+    """A draw from a state that the graph computes: the same numbers for the same."""
+    draw = {
+        "Uniform": draws.random_uniform,
+        "Normal": draws.random_normal,
+        "TruncatedNormal": draws.random_truncated_normal,
+    }[call.node.op.removeprefix("StatelessRandom").removeprefix("Stateless").removesuffix("V2")]
+    return draw(state, call[0], dtype=call.node.attr("dtype", "float32"))
+
+
+@rule("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
+def _by_seed(call: Call) -> Any:
+    zeros = constant(np.zeros(2, np.uint32))
+    return _keyed(call, concat([cast(call[1], "uint32"), zeros], 0))
+
+
+@rule("StatelessRandomGetKeyCounter")
+def _key_counter(call: Call) -> Any:
+    """A key of one number and a counter of two: here the seed, and zeros."""
+    seed = cast(call[0], "uint64")
+    return [seed[:1], concat([seed[1:2], constant(np.zeros(1, np.uint64))], 0)]
+
+
+@rule("StatelessRandomGetAlg")
+def _algorithm(call: Call) -> Any:
+    return constant(np.array(1, np.int32))  # Philox
+
+
+@rule("StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2")
+def _by_key(call: Call) -> Any:
+    numbers = concat([call[1], call[2], constant(np.zeros(1, np.uint64))], 0)
+    return _keyed(call, cast(numbers, "uint32"))
 
 
 @rule("StringJoin")

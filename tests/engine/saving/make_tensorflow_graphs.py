@@ -232,6 +232,65 @@ def trained_functions() -> Any:
     return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step())
 
 
+def listed() -> Any:
+    """A recurrent layer whose loop is a function: what it reads, gives and keeps are lists."""
+    x = v1.placeholder(tf.float32, [None, 4], "x")
+    y = v1.placeholder(tf.int32, [None], "y")
+    kernel = v1.get_variable("kernel", [6, 4])
+
+    def cells_of(words: Any) -> Any:
+        read = tf.TensorArray(tf.float32, 2).unstack(tf.transpose(words, [1, 0, 2]))
+        written = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        h = tf.zeros([tf.shape(words)[0], 4])
+        h.set_shape([None, 4])
+        for t in tf.range(2):
+            h = tf.tanh(tf.matmul(tf.concat([read.read(t), h], 1), kernel))
+            written = written.write(t, h)
+        return written.stack()
+
+    h = tf.function(cells_of)(tf.reshape(x, [-1, 2, 2]))
+    logits = tf.matmul(tf.reduce_mean(h, 0), v1.get_variable("w", [4, 3]))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step())
+
+
+def blocks() -> Any:
+    """Attention, dilated windows and pixels as channels; dropout, of which nothing is left."""
+    x = v1.placeholder(tf.float32, [None, 8, 8, 2], "x")
+    y = v1.placeholder(tf.int32, [None], "y")
+    wide = tf.space_to_batch(x, [2, 2], [[1, 1], [0, 2]])
+    wide = tf.nn.conv2d(wide, v1.get_variable("k", [2, 2, 2, 4]), 1, "SAME")
+    wide = tf.batch_to_space(wide, [2, 2], [[1, 1], [0, 2]])
+    rows = tf.reshape(tf.nn.space_to_depth(wide, 4), [-1, 16, 16])
+    q = tf.einsum("btd,de->bte", rows, v1.get_variable("q", [16, 16]))
+    weights = tf.nn.softmax(tf.matmul(q, rows, transpose_b=True) / 4.0)
+    rows = tf.matmul(tf.linalg.band_part(weights, -1, 0), tf.roll(rows, 1, 1))
+    most, _ = tf.math.top_k(tf.reduce_mean(rows, 1), 4)
+    square = tf.matmul(most, most, transpose_a=True) + 4.0 * tf.eye(4)
+    known = tf.matmul(most, tf.linalg.inv(square)) + tf.linalg.diag_part(square)
+    sums = tf.math.unsorted_segment_sum(tf.transpose(known), [0, 1, 1, 0], 3)
+    logits = tf.matmul(tf.concat([known, tf.transpose(sums)], 1), v1.get_variable("w", [7, 3]))
+    logits += 0.0 * tf.nn.dropout(logits, rate=0.5) * tf.random.stateless_uniform([3], [1, 2])
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step())
+
+
+def texts() -> Any:
+    """Numbers written, joined, cut, hashed and looked up."""
+    x = v1.placeholder(tf.int32, [None, 4], "x")
+    y = v1.placeholder(tf.int32, [None], "y")
+    words = tf.strings.join(["Word ", tf.strings.as_string(x), " "], "_")
+    words = tf.strings.strip(tf.strings.lower(words))
+    words = tf.strings.regex_replace(words, "[0-3]", "few")
+    first = tf.strings.to_number(tf.strings.substr(tf.strings.as_string(x + 5), 0, 1))
+    ids = tf.strings.to_hash_bucket_fast(tf.strings.reduce_join(words, 1, separator="-"), 10)
+    sizes = tf.cast(tf.strings.length(words), tf.float32)
+    rows = tf.nn.embedding_lookup(v1.get_variable("e", [10, 4]), ids)
+    logits = tf.matmul(rows + 0.1 * first + 0.01 * sizes, v1.get_variable("w", [4, 3]))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step())
+
+
 train = v1.train
 DATA = {"rows": ROWS, "images": IMAGES, "words": WORDS}
 # By name: which data, resource variables or references, the model, arguments of Saver.
@@ -262,6 +321,9 @@ MODELS: dict[str, tuple[str, bool, Model, dict[str, Any]]] = {
     "cells": ("rows", True, cells, {}),
     "functions": ("rows", True, functions, {}),
     "trained_functions": ("rows", True, trained_functions, {}),
+    "listed": ("rows", True, listed, {}),
+    "blocks": ("images", True, blocks, {}),
+    "texts": ("words", True, texts, {}),
 }
 
 

@@ -17,7 +17,7 @@ from laminar.engine.saving.tensorflow import calls
 
 FILE = Path(__file__).with_name("tensorflow_graphs.json")
 RECORDED: dict[str, Any] = json.loads(FILE.read_text())["graphs"]
-TYPES = {"x": {"words": "int32", "resource_words": "int32"}}
+TYPES = {"x": {"texts": "int32", "words": "int32", "resource_words": "int32"}}
 
 
 def unpack(name: str, folder: Path) -> str:

@@ -12,14 +12,17 @@ from laminar.engine import errors
 from laminar.engine.graph import TensorShape
 from laminar.engine.ops.state.tensor_list import (
     tensor_list,
+    tensor_list_add,
     tensor_list_from,
     tensor_list_get,
     tensor_list_length,
     tensor_list_pop,
     tensor_list_push,
     tensor_list_reserve,
+    tensor_list_resize,
     tensor_list_set,
     tensor_list_stack,
+    tensor_list_zeros,
 )
 
 
@@ -73,6 +76,13 @@ def test_places_of_a_list() -> None:
             tensor_list_get(some, engine.constant(0), **say),
             tensor_list_length(tensor_list_push(whole, x[0])),
             tensor_list_stack(tensor_list(), **say),
+            tensor_list_stack(tensor_list_zeros(whole), **say),
+            tensor_list_stack(tensor_list_add(whole, other, whole), **say),
+            tensor_list_stack(tensor_list_add(some, some), **say),
+            tensor_list_stack(tensor_list_resize(whole, engine.constant(1)), **say),
+            tensor_list_stack(tensor_list_resize(some, engine.constant(3)), **say),
+            tensor_list_stack(tensor_list_set(some, engine.constant(3), x[0], grows=True), **say),
+            tensor_list_length(tensor_list_set(some, engine.constant(2), x[0], grows=True)),
         ]
         found = session.run(results, {x: [[1, 2], [3, 4], [5, 6]]})
     expected = [
@@ -84,6 +94,13 @@ def test_places_of_a_list() -> None:
         [0, 0],
         4,
         np.zeros((0, 2)),
+        np.zeros((3, 2)),
+        [[3, 6], [16, 28], [15, 18]],
+        [[0, 0], [10, 12]],
+        [[1, 2]],
+        [[0, 0], [5, 6], [0, 0]],
+        [[0, 0], [5, 6], [0, 0], [1, 2]],
+        3,
     ]
     for one, another in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, another)
@@ -116,6 +133,19 @@ def test_a_list_that_was_popped_is_pushed_on_anew() -> None:
         (
             lambda one, say: tensor_list_length(tensor_list_reserve(engine.constant(1 << 30))),
             "expected 0 to",
+        ),
+        (
+            lambda one, say: tensor_list_length(tensor_list_resize(one, engine.constant(-1))),
+            "expected 0 to",
+        ),
+        (lambda one, say: tensor_list_set(one, engine.constant(1), [1.0]), "no place 1"),
+        (
+            lambda one, say: tensor_list_add(one, tensor_list_push(one, [1.0])),
+            r"the lists have \[1, 2\] places",
+        ),
+        (
+            lambda one, say: tensor_list_add(one, tensor_list_push(tensor_list(), [1.0])),
+            "have the shapes",
         ),
     ],
 )
