@@ -72,6 +72,7 @@ def read_header(data: bytes, name: str) -> int:
     """
     message = Message(data, _HEADER)
     shards = endianness = needed = 0
+    refused: list[int] = []
     for number, wire in message.fields():
         if number == 1 and wire == VARINT:
             shards = message.varint()
@@ -82,6 +83,12 @@ def read_header(data: bytes, name: str) -> int:
             for inner, inner_wire in version.fields():
                 if inner == 2 and inner_wire == VARINT:
                     needed = version.varint()
+                elif inner == 3 and inner_wire == VARINT:
+                    refused.append(version.varint())
+                elif inner == 3 and inner_wire == BYTES:
+                    several = version.span()
+                    while several.position < several.end:
+                        refused.append(several.varint())
                 else:
                     version.skip(inner_wire)
         else:
@@ -90,6 +97,11 @@ def read_header(data: bytes, name: str) -> int:
         raise UnimplementedError(
             f"{name} is of a format that needs a reader of version {needed}, this one is of "
             f"version {VERSION}",
+            remedy="read it with what wrote it, or with a later release",
+        )
+    if VERSION in refused:
+        raise UnimplementedError(
+            f"{name} says that readers of version {VERSION}, as this one is, read it wrongly",
             remedy="read it with what wrote it, or with a later release",
         )
     if endianness:

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ..io.atomic import sync_folder
+from ..io.places import path_of
 
 NEXT = ".next"
 
@@ -60,7 +61,7 @@ def checkpoint_exists(prefix: str | os.PathLike[str]) -> bool:
         >>> engine.checkpoint_exists(path), engine.checkpoint_exists("run/other")
         (True, False)
     """
-    path = index_path(os.fsdecode(prefix))
+    path = index_path(path_of("checkpoint", prefix))
     return os.path.isfile(path) or os.path.isfile(path + NEXT)
 
 

@@ -25,6 +25,7 @@ from ..errors import (
 )
 from ..graph.dtypes import DType, string
 from ..io.crc32c import crc32c, masked
+from ..io.places import path_of
 from ..io.spans import Span, read_spans
 from ..io.wire import Kind, Message
 from .entries import Entry, Extents, ranges, read_entry, read_header
@@ -75,7 +76,7 @@ class CheckpointReader(Closing):
     """
 
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
-        self.prefix = os.fsdecode(prefix)
+        self.prefix = path_of("checkpoint", prefix)
         self._files: dict[int, BufferedReader] = {}
         self._load()
 

@@ -20,6 +20,7 @@ from typing import Any
 from ..closing import open_regular
 from ..errors import DataLossError, MissingFileError, PermissionDeniedError
 from ..io.atomic import atomic_write
+from ..io.places import path_of
 from ..source import warn
 from .files import checkpoint_exists
 from .reader import CheckpointReader
@@ -72,7 +73,7 @@ def write_checkpoint_state(
         MissingFileError: the folder is not there.
         PermissionDeniedError, ResourceExhaustedError: the file cannot be written.
     """
-    home = os.fsdecode(folder)
+    home = path_of("checkpoint", folder)
     is_relative = relative or not os.path.isabs(home)
 
     def stored(path: str) -> str:
@@ -107,7 +108,7 @@ def get_checkpoint_state(
         >>> engine.get_checkpoint_state("run").model_checkpoint_path == path
         True
     """
-    home = os.fsdecode(folder)
+    home = path_of("checkpoint", folder)
     path = os.path.join(home, latest_filename or STATE_FILE)
     try:
         with open_regular(path) as file:
@@ -199,7 +200,7 @@ def newest_of(prefix: str | os.PathLike[str]) -> str:
 
     The folder's state file says which; the prefix itself where it names none.
     """
-    path = os.fsdecode(prefix)
+    path = path_of("checkpoint", prefix)
     if checkpoint_exists(path):
         return path
     state = get_checkpoint_state(os.path.dirname(path) or ".")
@@ -234,7 +235,7 @@ def load_checkpoint(prefix: str | os.PathLike[str]) -> CheckpointReader:
         ...     reader.get_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")
         array([1., 2.], dtype=float32)
     """
-    path = os.fsdecode(prefix)
+    path = path_of("checkpoint", prefix)
     if not os.path.isdir(path):
         return CheckpointReader(path)
     found = latest_checkpoint(path)

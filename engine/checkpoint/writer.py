@@ -15,7 +15,7 @@ from ..errors import InvalidArgumentError, LaminarError
 from ..graph.dtypes import as_dtype, string
 from ..io.atomic import atomic_write
 from ..io.crc32c import Checksum, crc32c, fastest_crc32c, masked
-from ..io.places import no_place
+from ..io.places import no_place, path_of
 from ..io.reserving import begin_writing, reserve
 from ..io.wire import varint
 from .entries import Entry, Extents, entry_bytes, header_bytes, number_of, ranges
@@ -68,11 +68,16 @@ def write_checkpoint(
         MissingFileError: the folder of the files is not there.
         PermissionDeniedError, ResourceExhaustedError: they cannot be written there.
     """
-    path = os.fsdecode(prefix)
+    path = path_of(who, prefix)
     if os.path.isdir(path) or not os.path.basename(path):
         raise InvalidArgumentError(
             f"{who}: {path!r} is a folder, expected the first part of the names of files",
             remedy=f"choose a prefix in it, such as {os.path.join(path, 'model')!r}",
+        )
+    if os.path.isdir(index_path(path)):
+        raise InvalidArgumentError(
+            f"{who}: {index_path(path)!r}, where the index belongs, is a folder",
+            remedy="choose another prefix, or move the folder",
         )
     by_name: dict[str, list[Any]] = {}
     for name, value in tensors:
@@ -206,7 +211,7 @@ def merge_checkpoints(
         DataLossError, MissingFileError: one of them is damaged or not there.
         PermissionDeniedError, ResourceExhaustedError: the place cannot be written to.
     """
-    path = os.fsdecode(prefix)
+    path = path_of(who, prefix)
     entries: dict[bytes, Entry] = {}
     shards: list[str] = []
     for source in sources:

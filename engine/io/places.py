@@ -5,8 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
-from ..errors import LaminarError, PermissionDeniedError, ResourceExhaustedError
+from ..errors import (
+    InvalidArgumentError,
+    LaminarError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+)
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share, a file
 
@@ -38,3 +44,17 @@ def make_folder(path: str | os.PathLike[str], who: str) -> Path:
     except (OSError, ValueError) as cause:  # ValueError: a name that no file can have
         raise no_place(f"{who}: no files can be written into {os.fspath(path)!r}", cause) from cause
     return folder
+
+
+def path_of(who: str, path: Any) -> str:
+    """A path as a string.
+
+    Raises:
+        InvalidArgumentError: it is none.
+    """
+    try:
+        return os.fsdecode(path)
+    except TypeError as cause:
+        raise InvalidArgumentError(
+            f"{who}: expected a path, got {path!r:.80}", remedy="give a string or a Path"
+        ) from cause

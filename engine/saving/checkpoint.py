@@ -10,9 +10,9 @@ import numpy as np
 
 from ..checkpoint import CheckpointReader, newest_of, write_checkpoint
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..graph import eager_scope
+from ..graph import Tensor, eager_scope
 from ..graph.graph import Runner as Session
-from ..io.places import make_folder
+from ..io.places import make_folder, path_of
 from ..state import Variable
 from .background import BackgroundWriter
 from .object_graph import (
@@ -32,6 +32,7 @@ from .saveables import stored_value
 from .saver import Saver
 
 _COUNTER = "save_counter"
+_FIXED = (bool, int, float, complex, str, bytes, np.ndarray, np.generic, Tensor)
 
 
 class UnmatchedError(FailedPreconditionError, AssertionError):
@@ -73,6 +74,12 @@ class Checkpoint:
         for name, part in parts.items():
             if hasattr(type(self), name) or (root is not None and hasattr(root, name)):
                 raise InvalidArgumentError(f"Checkpoint: a part cannot be named {name!r}")
+            if isinstance(part, _FIXED):
+                raise InvalidArgumentError(
+                    f"Checkpoint: the part {name!r} is {part!r:.80}, which nothing can be restored "
+                    "to; expected a variable, a model, an optimizer, or another object with such",
+                    remedy="keep it in a Variable",
+                )
             setattr(self, name, part)
         self._laminar_root = root
 
@@ -117,8 +124,9 @@ class Checkpoint:
             FailedPreconditionError: a variable has no value.
             PermissionDeniedError, ResourceExhaustedError: the files cannot be written.
         """
+        prefix = path_of("Checkpoint", file_prefix)
         number = self.counted(1) + 1
-        path = f"{os.fsdecode(file_prefix)}-{number}"
+        path = f"{prefix}-{number}"
         retention = Retention(None, None)
         try:
             self.write(
@@ -148,7 +156,7 @@ class Checkpoint:
             background: writes the files beside what follows; the values are those of now.
             then: is called once they are there.
         """
-        prefix = os.fsdecode(file_prefix)
+        prefix = path_of("Checkpoint", file_prefix)
         make_folder(os.path.dirname(prefix) or ".", "Checkpoint")
         values = self.values(session)
 

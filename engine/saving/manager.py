@@ -10,7 +10,7 @@ from ..checkpoint import get_checkpoint_state
 from ..checkpoint.state import newest_first
 from ..errors import DataLossError, InvalidArgumentError
 from ..graph.graph import Runner as Session
-from ..io.places import no_place
+from ..io.places import no_place, path_of
 from ..source import warn
 from .background import BackgroundWriter
 from .checkpoint import Checkpoint
@@ -64,7 +64,7 @@ class CheckpointManager:
                 "CheckpointManager: checkpoint_interval needs a step_counter"
             )
         self._checkpoint = checkpoint
-        self._directory = os.fsdecode(directory)
+        self._directory = path_of("CheckpointManager", directory)
         self._prefix = os.path.join(self._directory, checkpoint_name)
         self._step_counter = step_counter
         self._interval = checkpoint_interval

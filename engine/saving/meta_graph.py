@@ -30,6 +30,7 @@ from ..graph import Graph, get_default_graph
 from ..graph.graphdef import GraphDef
 from ..io import wire
 from ..io.atomic import atomic_write
+from ..io.places import path_of
 from ..io.wire import BYTES, Kind, Message
 from ..ops.core.graphs import import_graph_def
 from ..state import GraphKeys
@@ -320,7 +321,7 @@ def read_meta_graph(filename: str | os.PathLike[str]) -> MetaGraph:
         MissingFileError: there is none.
         DataLossError, UnimplementedError: it holds something else.
     """
-    path = os.fsdecode(filename)
+    path = path_of("import_meta_graph", filename)
     try:
         with open_regular(path) as file:
             data = file.read(_MOST + 1)

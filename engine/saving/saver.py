@@ -20,6 +20,7 @@ from ..errors import (
 from ..graph import EagerTensor, Graph, as_dtype, get_default_graph
 from ..graph.graph import Runner as Session
 from ..io.atomic import atomic_write
+from ..io.places import path_of
 from ..source import warn
 from ..state import GraphKeys, Variable
 from .background import BackgroundWriter
@@ -230,7 +231,7 @@ class Saver:
             PermissionDeniedError, ResourceExhaustedError: the files cannot be written; what was
                 there stays.
         """
-        prefix = os.fsdecode(save_path)
+        prefix = path_of("Saver.save", save_path)
         folder = os.path.dirname(prefix)
         state_file = latest_filename or "checkpoint"
         if os.path.basename(state_file) != state_file:
@@ -315,7 +316,7 @@ class Saver:
             return
         if save_path is None:
             raise InvalidArgumentError("Saver.restore: there is no prefix to restore from")
-        prefix = os.fsdecode(save_path)
+        prefix = path_of("Saver.restore", save_path)
         if not checkpoint_exists(prefix):
             with CheckpointReader(prefix):  # says why it is none
                 pass

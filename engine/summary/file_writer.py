@@ -21,11 +21,13 @@ import numpy as np
 from ..closing import Closing
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import Graph, Tensor
+from ..graph.graphdef import GraphDef
 from ..io.events import Event, EventWriter, SessionLog
 from ..io.summaries import Summary
+from ..ops.core.graphs import import_graph_def
 from ..resources import summary_writing
 from ..runtime import RunMetadata
-from .graph_messages import graph_bytes, metadata_bytes
+from .graph_messages import graph_bytes, metadata_bytes, with_graph
 from .settings import asking
 
 
@@ -112,6 +114,27 @@ class FileWriter(Closing):
             )
         data = graph_bytes(graph)
         self.add_event(Event(time.time(), _as_step(global_step), graph_def=data))
+
+    def add_meta_graph(self, meta_graph: Any, global_step: Any = None) -> None:
+        """Write a MetaGraph; where no graph was written, TensorBoard shows the one of it.
+
+        Args:
+            meta_graph: what `export_meta_graph` gives. A graph of laminar's own is written in
+                TensorFlow's schema, with the sizes of its tensors.
+            global_step: of which step it is; 0 by default.
+        """
+        found = getattr(meta_graph, "graph_def", None)
+        if found is None or not hasattr(meta_graph, "to_bytes"):
+            raise InvalidArgumentError(
+                f"add_meta_graph: expected a MetaGraph, got {meta_graph!r:.80}",
+                remedy="give what export_meta_graph() gives",
+            )
+        data = meta_graph.to_bytes()
+        if isinstance(found, GraphDef):
+            with Graph().as_default() as graph:
+                import_graph_def(found, name="")
+            data = with_graph(data, graph_bytes(graph))
+        self.add_event(Event(time.time(), _as_step(global_step), meta_graph_def=data))
 
     def add_run_metadata(
         self, run_metadata: RunMetadata, tag: str, global_step: Any = None

@@ -5,6 +5,9 @@
              map<string, AttrValue> attr = 5}
     AttrValue {ListValue list = 1 {repeated TensorShapeProto shape = 7}}
     TensorShapeProto {repeated Dim dim = 2 {int64 size = 1}, bool unknown_rank = 3}
+    MetaGraphDef {MetaInfoDef meta_info_def = 1, GraphDef graph_def = 2, SaverDef saver_def = 3,
+                  map<string, CollectionDef> collection_def = 4,
+                  map<string, SignatureDef> signature_def = 5}
     RunMetadata {StepStats step_stats = 1 {repeated DeviceStepStats dev_stats = 1}}
     DeviceStepStats {string device = 1, repeated NodeExecStats node_stats = 2}
     NodeExecStats {string node_name = 1, int64 all_start_micros = 2, int64 op_end_rel_micros = 4,
@@ -14,7 +17,8 @@
     NodeOutput {TensorDescription tensor_description = 3 {
                 AllocationDescription allocation_description = 4 {int64 requested_bytes = 1}}}
 
-Source: tensorflow/core/framework/{graph,node_def,attr_value,tensor_shape,step_stats}.proto.
+Source: tensorflow/core/framework/{graph,node_def,attr_value,tensor_shape,step_stats}.proto and
+    tensorflow/core/protobuf/meta_graph.proto.
 """
 
 from __future__ import annotations
@@ -30,6 +34,19 @@ def graph_bytes(graph: Graph) -> bytes:
     """A graph as a GraphDef of TensorFlow's schema, with the sizes of all tensors."""
     nodes = b"".join(wire.field(1, _node(op)) for op in graph.operations)
     return nodes + wire.field(4, wire.integer(1, _PRODUCER))
+
+
+def with_graph(meta_graph: bytes, graph: bytes) -> bytes:
+    """A MetaGraphDef with another GraphDef in it."""
+    message = wire.Message(meta_graph, wire.Kind("a MetaGraph", "export it again"))
+    found = b""
+    for number, kind in message.fields():
+        if number == 2:
+            message.skip(kind)
+            found += wire.field(2, graph)
+        else:
+            found += wire.field(number, message.bytes())
+    return found
 
 
 def _node(op: Operation) -> bytes:

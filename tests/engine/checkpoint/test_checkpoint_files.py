@@ -26,6 +26,7 @@ from laminar.engine.checkpoint import (
     write_checkpoint,
 )
 from laminar.engine.checkpoint.entries import format_slice, parse_slice
+from laminar.engine.checkpoint.table import read_table, write_table
 from laminar.engine.graph import as_dtype
 from laminar.engine.io.wire import field, integer
 
@@ -280,6 +281,25 @@ def test_parts_as_text() -> None:
     for text in ("4", "4 10 0,2", "4 0,5", "a 0,1", "4 x", "4 0"):
         with pytest.raises(errors.InvalidArgumentError):
             parse_slice(text)
+
+
+def test_a_folder_where_the_index_belongs(tmp_path: Path) -> None:
+    (tmp_path / "m.index").mkdir()
+    with pytest.raises(errors.InvalidArgumentError, match="where the index belongs, is a folder"):
+        write_checkpoint(tmp_path / "m", [("a", np.arange(3))])
+    assert [path.name for path in tmp_path.iterdir()] == ["m.index"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_format_that_says_that_this_reader_reads_it_wrongly(tmp_path: Path, packed: bool) -> None:
+    write_checkpoint(tmp_path / "m", [("a", np.arange(3))])
+    path = tmp_path / "m.index"
+    _, *items = read_table(path.read_bytes(), "index")
+    readers = field(3, b"\x01\x07") if packed else integer(3, 7) + integer(3, 1)
+    with open(path, "wb") as file:
+        write_table(file, [(b"", integer(1, 1) + field(3, integer(1, 1) + readers)), *items])
+    with pytest.raises(errors.UnimplementedError, match="readers of version 1, as this one is"):
+        CheckpointReader(tmp_path / "m")
 
 
 def test_a_child_forked_meanwhile_does_not_keep_the_folder_locked(tmp_path: Path) -> None:

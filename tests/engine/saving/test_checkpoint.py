@@ -352,3 +352,18 @@ def test_the_prefix_that_was_given_to_save_means_the_newest(tmp_path: Path) -> N
     np.testing.assert_array_equal(v, [5.0, 6.0])
     with pytest.raises(errors.MissingFileError, match="other"):
         checkpoint.restore(tmp_path / "other")
+
+
+@pytest.mark.parametrize("part", [3, 1.5, "text", b"bytes", np.zeros(2)])
+def test_a_part_that_cannot_change(part: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="'part' is .* nothing can be restored"):
+        engine.Checkpoint(part=part)
+
+
+def test_what_is_no_path() -> None:
+    checkpoint = engine.Checkpoint(x=engine.Variable(1.0))
+    uses: list[Any] = [checkpoint.save, checkpoint.write, checkpoint.restore, checkpoint.read]
+    for use in uses:
+        with pytest.raises(errors.InvalidArgumentError, match="expected a path, got 5"):
+            use(5)
+    assert checkpoint.counted(0) == 0

@@ -20,7 +20,7 @@ from PIL import Image
 
 import laminar
 from laminar import engine, layers, ops
-from laminar.engine import summary
+from laminar.engine import errors, summary
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of TensorBoard's own imports
@@ -122,6 +122,28 @@ def test_graphs_and_what_runs_tell(tmp_path: Path) -> None:
         assert abs(node.all_end_rel_micros - own.duration_us) <= 1
         sizes = [o.tensor_description.allocation_description.requested_bytes for o in node.output]
         assert sum(sizes) == own.output_bytes
+
+
+@pytest.mark.parametrize("tensorflow", [False, True])
+def test_graphs_of_meta_graphs(tensorflow: bool, tmp_path: Path) -> None:
+    with engine.Graph().as_default() as graph:
+        x = engine.placeholder("float32", [None, 3], name="in/x")
+        w = engine.get_variable("w", [3, 2])
+        engine.add_to_collection("ends", engine.identity(ops.matmul(x, w), name="y"))
+        saver = engine.Saver()
+        meta = saver.export_meta_graph(tmp_path / "m.meta", tensorflow=tensorflow)
+    with summary.FileWriter(tmp_path) as writer:
+        writer.add_meta_graph(meta, 4)
+        with pytest.raises(errors.InvalidArgumentError, match="expected a MetaGraph, got 3"):
+            writer.add_meta_graph(3)
+    found = read(tmp_path)
+    message = found.MetaGraph()
+    nodes = {node.name: node for node in found.Graph().node}
+    names = [op.name for op in graph.operations]
+    assert set(names) <= nodes.keys()
+    assert [*nodes["y"].input] == ["MatMul"]
+    assert [*message.collection_def["ends"].node_list.value] == ["y:0"]
+    assert message.saver_def.restore_op_name == "save/restore_all"
 
 
 def test_what_fit_writes(tmp_path: Path) -> None:
