@@ -207,6 +207,7 @@ from .state import RandomSource as RandomSource
 from .state import ReaderBase as ReaderBase
 from .state import RecordReader as RecordReader
 from .state import SparseConditionalAccumulator as SparseConditionalAccumulator
+from .state import SparseFeature as SparseFeature
 from .state import Stack as Stack
 from .state import StagingArea as StagingArea
 from .state import StaticVocabularyTable as StaticVocabularyTable

@@ -41,6 +41,7 @@ from .input import string_input_producer as string_input_producer
 from .mutex import Mutex as Mutex
 from .parsing import FixedLenFeature as FixedLenFeature
 from .parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
+from .parsing import SparseFeature as SparseFeature
 from .parsing import VarLenFeature as VarLenFeature
 from .parsing import parse_example as parse_example
 from .parsing import parse_sequence_example as parse_sequence_example

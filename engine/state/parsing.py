@@ -7,10 +7,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import Tensor, TensorShape, as_dtype, string
+from ..ops.array.join import concat
 from ..ops.array.shape import reshape
+from ..ops.core.basic import constant
 from ..ops.core.convert import convert_to_tensor
 from ..ops.io.parse import parse_examples
 from ..ops.io.parse_sequences import parse_sequences, parse_sparse_lists
+from ..ops.sparse.sparse_structure import sparse_reorder
 from ..ops.sparse.sparse_values import SparseValues
 
 
@@ -77,7 +80,25 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
-Feature: TypeAlias = FixedLenFeature | FixedLenSequenceFeature | VarLenFeature
+class SparseFeature(NamedTuple):
+    """Values with their places, each in a feature of its own; parsed into a `SparseValues`.
+
+    Attributes:
+        index_key: the feature with the places along an axis, int64; a list of them for several.
+        value_key: the feature with the values.
+        dtype: of the values: float32, int64 or string.
+        size: of the axis, or a list of them.
+        already_sorted: whether the values of each example are in row-major order.
+    """
+
+    index_key: str | Sequence[str]
+    value_key: str
+    dtype: Any
+    size: int | Sequence[int]
+    already_sorted: bool = False
+
+
+Feature: TypeAlias = FixedLenFeature | FixedLenSequenceFeature | VarLenFeature | SparseFeature
 
 
 def _by_kind(who: str, features: Mapping[str, Any], kinds: Sequence[type]) -> list[dict[str, Any]]:
@@ -123,15 +144,72 @@ def parse_example(
         raise InvalidArgumentError(
             f"parse_example: features must be a dict with at least one feature, got {features!r}"
         )
-    kinds = (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)
-    dense, sparse, sequences = _by_kind("parse_example", features, kinds)
+    kinds = (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature, SparseFeature)
+    dense, sparse, sequences, placed = _by_kind("parse_example", features, kinds)
     strings = convert_to_tensor(serialized, string)
     parsed: dict[str, Any] = {}
-    if dense or sparse:
-        parsed |= _parse_fixed(strings, dense, sparse, name)
+    parts = _parts_of(placed)
+    _check_parts(dense | sparse | sequences, sparse, parts)
+    if dense or sparse or parts:
+        parsed |= _parse_fixed(strings, dense, parts | sparse, name)
+    for key, feature in placed.items():
+        parsed[key] = _placed(feature, parsed)
     if sequences:
         parsed |= _parse_sequences(strings, sequences, name, lists=False)[0]
     return {key: parsed[key] for key in features}
+
+
+def _index_keys(feature: SparseFeature) -> list[str]:
+    keys = feature.index_key
+    return [keys] if isinstance(keys, str) else list(keys)
+
+
+def _sizes(feature: SparseFeature) -> list[int]:
+    sizes = feature.size
+    return [sizes] if isinstance(sizes, int) else list(sizes)
+
+
+def _parts_of(placed: Mapping[str, SparseFeature]) -> dict[str, VarLenFeature]:
+    """The features that hold the places and the values."""
+    parts: dict[str, VarLenFeature] = {}
+    for key, feature in placed.items():
+        keys = _index_keys(feature)
+        if not keys or len(keys) != len(_sizes(feature)):
+            raise InvalidArgumentError(
+                f"parse_example: feature {key!r} has places in {keys}, and the sizes "
+                f"{_sizes(feature)}",
+                remedy="give a size for each axis",
+            )
+        own = {k: VarLenFeature("int64") for k in keys}
+        own[feature.value_key] = VarLenFeature(feature.dtype)
+        _check_parts(own, own, parts)
+        parts |= own
+    return parts
+
+
+def _check_parts(
+    others: Mapping[str, Any], sparse: Mapping[str, Any], parts: Mapping[str, VarLenFeature]
+) -> None:
+    """Refuse a feature that is asked for as two kinds of thing."""
+    for key in others.keys() & parts.keys():
+        wanted = as_dtype(parts[key].dtype)
+        if key not in sparse or as_dtype(sparse[key].dtype) != wanted:
+            raise InvalidArgumentError(
+                f"parse_example: feature {key!r} is {others[key]!r}, and part of a SparseFeature, "
+                f"which takes it as {wanted}"
+            )
+
+
+def _placed(feature: SparseFeature, parsed: Mapping[str, Any]) -> SparseValues:
+    """The values at their places; of a batch, the example is the first axis."""
+    values = parsed[feature.value_key]
+    columns = [reshape(parsed[key].values, (-1, 1)) for key in _index_keys(feature)]
+    sizes = constant(_sizes(feature), "int64")
+    if values.indices.shape[-1] == 2:
+        columns.insert(0, values.indices[:, :1])
+        sizes = concat((values.dense_shape[:1], sizes), 0)
+    found = SparseValues(concat(columns, 1), values.values, sizes)
+    return found if feature.already_sorted else sparse_reorder(found)
 
 
 def _default(feature: FixedLenFeature) -> Tensor:

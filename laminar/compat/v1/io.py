@@ -13,6 +13,7 @@ NAMES: dict[str, Line] = {
     "TFRecordCompressionType": ".inputs:TFRecordCompressionType",
     "TFRecordOptions": ".inputs:TFRecordOptions",
     "TFRecordWriter": ".inputs:TFRecordWriter",
+    "SparseFeature": "engine:SparseFeature",
     "VarLenFeature": "engine:VarLenFeature",
     "decode_base64": ("input, name=None", "op:DecodeBase64"),
     "decode_csv": ".inputs:decode_csv",

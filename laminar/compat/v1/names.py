@@ -75,6 +75,7 @@ NAMES: dict[str, Line] = {
     ),
     "UnconnectedGradients": ".framework:UnconnectedGradients",
     "VERSION": ".framework:VERSION",
+    "SparseFeature": "engine:SparseFeature",
     "VarLenFeature": "engine:VarLenFeature",
     "__version__": ".framework:VERSION",
     "ThreadPoolOptionProto": ".messages:ThreadPoolOptionProto",
