@@ -6,6 +6,7 @@ from .face import OWN, Line, face
 
 NAMES: dict[str, Line] = {
     "AdadeltaOptimizer": ".optimizers:AdadeltaOptimizer",
+    "AdagradDAOptimizer": ".sparse_solutions:AdagradDAOptimizer",
     "AdagradOptimizer": ".optimizers:AdagradOptimizer",
     "AdamOptimizer": ".optimizers:AdamOptimizer",
     "BytesList": ".examples:BytesList",
@@ -23,6 +24,7 @@ NAMES: dict[str, Line] = {
     "FeatureLists": ".examples:FeatureLists",
     "Features": ".examples:Features",
     "FeedFnHook": "engine:FeedFnHook",
+    "FtrlOptimizer": ".sparse_solutions:FtrlOptimizer",
     "FinalOpsHook": "engine:FinalOpsHook",
     "FloatList": ".examples:FloatList",
     "GlobalStepWaiterHook": "engine:GlobalStepWaiterHook",
@@ -38,6 +40,7 @@ NAMES: dict[str, Line] = {
     "NewCheckpointReader": "engine:load_checkpoint",
     "Optimizer": ".optimizers:Optimizer",
     "ProfilerHook": "engine:ProfilerHook",
+    "ProximalAdagradOptimizer": ".sparse_solutions:ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer": ".optimizers:ProximalGradientDescentOptimizer",
     "QueueRunner": ".queues:QueueRunner",
     "RMSPropOptimizer": ".optimizers:RMSPropOptimizer",
