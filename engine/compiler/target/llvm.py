@@ -16,6 +16,7 @@ from ... import forks
 from ...errors import InternalError, InvalidArgumentError
 from .host import is_x86
 from .llvm_worker import LEVEL, binding, machine, object_code, version
+from .near import near_each_other
 
 # Rises when object code of the same IR is made otherwise.
 _FORM = 2
@@ -170,6 +171,7 @@ def load_objects(codes: Sequence[bytes], symbols: Sequence[str]) -> dict[str, in
             builder = builder.add_object_img(code)
         for symbol in symbols:
             builder = builder.export_symbol(symbol)
-        library = builder.link(_jit(), f"kernels_{next(_numbers)}")
+        with near_each_other(sum(map(len, codes))):
+            library = builder.link(_jit(), f"kernels_{next(_numbers)}")
         _held.append(library)
         return {symbol: library[symbol] for symbol in symbols}
