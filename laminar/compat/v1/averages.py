@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from laminar import engine
 from laminar.engine.graph import building, get_default_graph
 from laminar.engine.ops.core.registry import lookup
@@ -36,7 +38,6 @@ class ExponentialMovingAverage:
         self._zero_debias = zero_debias
         self._biased: dict[int, tuple[engine.Variable, engine.Variable]] = {}
         self._averages: dict[int, engine.Variable] = {}
-        self._of: list[Any] = []
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Any:
         """The operation that takes the values of now into the averages, which it makes."""
@@ -63,20 +64,18 @@ class ExponentialMovingAverage:
         if id(value) in self._averages:
             return
         is_variable = isinstance(value, engine.Variable)
-        begin = value.initialized_value() if is_variable else lookup("ZerosLike")(tensor(value))
+        begin = value.initialized_value() if is_variable else _zeros_like(tensor(value))
         name = value.name if is_variable else value.op.name
         with engine.name_scope(None):
             own = f"{name}/{self.name}"
             self._averages[id(value)] = engine.Variable(begin, trainable=False, name=own)
             if self._zero_debias and not is_variable:
-                zero = lookup("ZerosLike")(begin)
                 self._biased[id(value)] = (
-                    engine.Variable(zero, trainable=False, name=f"{own}/biased"),
+                    engine.Variable(begin, trainable=False, name=f"{own}/biased"),
                     engine.Variable(0.0, trainable=False, name=f"{own}/local_step"),
                 )
         if is_variable and building() is not None:
             get_default_graph().root.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, value)
-        self._of.append(value)
 
     def _debiased(self, average: engine.Variable, value: Any, keep: Any) -> Any:
         biased, steps = self._biased[id(value)]
@@ -95,8 +94,23 @@ class ExponentialMovingAverage:
     def variables_to_restore(
         self, moving_avg_variables: Sequence[Any] | None = None
     ) -> dict[str, Any]:
-        """By the names of averages, the variables that take their values when restored."""
-        averaged = self._of if moving_avg_variables is None else list(moving_avg_variables)
+        """By the names of averages, the variables that take their values when restored.
+
+        These are the trainable ones and those that averages were asked for, or those given; the
+        others are there by their own names. The averages need not be part of this graph.
+        """
+        averaged = moving_avg_variables
+        if averaged is None:
+            key = GraphKeys.MOVING_AVERAGE_VARIABLES
+            averaged = [*engine.trainable_variables(), *engine.get_collection(key)]
         names = {self.average_name(v): v for v in averaged}
-        own = {id(a) for a in self._averages.values()} | {id(v) for v in averaged}
-        return names | {v.name: v for v in engine.global_variables() if id(v) not in own}
+        own = {id(v) for v in averaged}
+        others = {v.name: v for v in engine.global_variables() if id(v) not in own}
+        return {**others, **names}
+
+
+def _zeros_like(x: Any) -> Any:
+    """Zeros, which need not wait for the tensor where its shape is known."""
+    if x.shape.rank is not None and x.shape.is_fully_defined:
+        return np.zeros(tuple(x.shape), x.dtype.numpy)
+    return lookup("ZerosLike")(x)

@@ -154,3 +154,29 @@ def test_average() -> None:
             sess.run(update)
             np.testing.assert_allclose(sess.run(averages.average(w)), 0.9 * 1 + 0.1 * 3, rtol=1e-6)
         assert averages.variables_to_restore()["w/ExponentialMovingAverage"] is w
+
+
+def test_averages_begin_without_the_tensors_that_they_are_of() -> None:
+    """A loss comes from a queue that nobody fills before variables are initialised."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue = tf.FIFOQueue(2, tf.float32, shapes=[[]])
+        loss = queue.dequeue()
+        averages = tf.train.ExponentialMovingAverage(0.5, zero_debias=True)
+        update = averages.apply([loss])
+        options = tf.RunOptions(timeout_in_ms=10_000)
+        session.run(tf.global_variables_initializer(), options=options)
+        session.run(queue.enqueue_many([[2.0, 4.0]]))
+        session.run([update])
+        session.run([update])
+        # (0.25 * 2 + 0.5 * 4) / (1 - 0.5 ** 2)
+        np.testing.assert_allclose(session.run(averages.average(loss)), 10 / 3, rtol=1e-6)
+
+
+def test_averages_are_restored_into_a_graph_that_has_none() -> None:
+    """As scripts that evaluate do."""
+    with tf.Graph().as_default():
+        w = tf.get_variable("w", [])
+        frozen = tf.get_variable("frozen", [], trainable=False)
+        averages = tf.train.ExponentialMovingAverage(0.5)
+        found = averages.variables_to_restore()
+        assert found == {"w/ExponentialMovingAverage": w, "frozen": frozen}
