@@ -11,6 +11,8 @@ import pytest
 
 from laminar import engine as eng
 from laminar import ops
+from laminar.distribute.wire import links
+from laminar.distribute.wire.tensor_link import Peer
 from laminar.engine import errors
 
 from .local_cluster import LocalCluster, local_cluster, op_of
@@ -248,3 +250,46 @@ def test_large_tensors_arrive_whole(cluster: LocalCluster) -> None:
         with eng.device(ON[2]):
             c = b + 1.0
         np.testing.assert_array_equal(session.run(c, {a: x}), x * np.float32(2) + np.float32(1))
+
+
+def test_what_a_step_receives_is_asked_for_in_one_message(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where other values come first; before it was a message for each tensor."""
+    asked: list[list[str]] = []
+    ask = Peer.ask
+
+    def noted(self: Peer, wanted: Any) -> None:
+        asked.append([one.key for one in wanted])
+        ask(self, wanted)
+
+    def build(on: list[str]) -> Any:
+        with eng.device(on[2]):
+            p = eng.placeholder("float32", [3], name="p")
+            xs = [eng.identity(p * (i + 2.0), name=f"x{i}") for i in range(6)]
+        with eng.device(on[0]):
+            y: Any = xs[0]
+            for x in xs[1:]:
+                y = y * 0.5 + x
+        return y
+
+    feed = {"p:0": np.array([1, -2, 3], np.float32)}
+    expected = sum(np.array([1, -2, 3]) * (i + 2) * 0.5 ** (5 - i) for i in range(6))
+    monkeypatch.setattr(Peer, "ask", noted)
+    for wish in (True, False):
+        asked.clear()
+        config = eng.SessionConfig(jit_compile=wish)
+        with eng.Graph().as_default(), eng.Session(cluster.target(), config=config) as session:
+            np.testing.assert_allclose(session.run(build(ON), feed), expected, rtol=1e-6)
+        (keys,) = asked
+        assert len(keys) == len(set(keys)) == 6
+
+
+def test_messages_that_are_said_together_fit_into_packets() -> None:
+    messages = [bytes([i % 251]) * (i * 37 % 900 + 1) for i in range(1000)]
+    pieces = list(links.joined(messages))
+    assert b"".join(pieces) == b"".join(messages)
+    assert 1 < len(pieces) < 20
+    assert max(map(len, pieces)) <= 64 << 10
+    assert list(links.joined([bytes(1 << 17)])) == [bytes(1 << 17)]
+    assert list(links.joined([])) == []

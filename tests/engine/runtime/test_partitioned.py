@@ -409,3 +409,24 @@ def test_receives_are_delayed_to_save_memory(compiled: bool) -> None:
     assert len(waits[True]) >= steps - 3
     assert not waits[False]
     assert peaks[True] <= peaks[False] / 2
+
+
+def test_a_compiled_part_that_receives_is_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread waits for what it receives; nothing decides as it goes what can run next."""
+    graph = eng.Graph()
+    with graph.as_default():
+        x = eng.placeholder("float32", [2], name="x")
+        with eng.device("cpu:0"):
+            here = [eng.identity(x + float(i)) for i in range(4)]
+        with eng.device("cpu:1"):
+            there = here[0] * here[1] - here[2] * here[3]
+        with eng.device("cpu:0"):
+            back = eng.identity(there + here[0])
+    config = eng.SessionConfig(device_count={"cpu": 2}, jit_compile=True)
+    monkeypatch.setattr("laminar.engine.runtime.plan.DataflowRun", None)
+    value = np.array([1.5, -2], np.float32)
+    with eng.Session(graph=graph, config=config) as session:
+        for _ in range(3):
+            found = session.run([back, there], {x: value})
+            expected = value * (value + 1) - (value + 2) * (value + 3)
+            np.testing.assert_allclose(found, [expected + value, expected], rtol=1e-6)
