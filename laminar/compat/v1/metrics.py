@@ -5,6 +5,21 @@ from __future__ import annotations
 from .face import Line, face
 
 NAMES: dict[str, Line] = {
+    "auc": ".thresholds:auc",
+    "precision_at_thresholds": ".thresholds:precision_at_thresholds",
+    "recall_at_thresholds": ".thresholds:recall_at_thresholds",
+    "true_positives_at_thresholds": ".thresholds:true_positives_at_thresholds",
+    "false_negatives_at_thresholds": ".thresholds:false_negatives_at_thresholds",
+    "true_negatives_at_thresholds": ".thresholds:true_negatives_at_thresholds",
+    "false_positives_at_thresholds": ".thresholds:false_positives_at_thresholds",
+    "sensitivity_at_specificity": ".thresholds:sensitivity_at_specificity",
+    "specificity_at_sensitivity": ".thresholds:specificity_at_sensitivity",
+    "mean_iou": ".class_metrics:mean_iou",
+    "mean_per_class_accuracy": ".class_metrics:mean_per_class_accuracy",
+    "mean_relative_error": ".class_metrics:mean_relative_error",
+    "mean_cosine_distance": ".class_metrics:mean_cosine_distance",
+    "percentage_below": ".class_metrics:percentage_below",
+    "mean_tensor": ".class_metrics:mean_tensor",
     "accuracy": ".streaming:accuracy",
     "false_negatives": ".streaming:false_negatives",
     "false_positives": ".streaming:false_positives",

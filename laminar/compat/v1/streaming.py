@@ -20,7 +20,8 @@ from .variables import variable_scope
 METRIC_VARIABLES = "metric_variables"
 
 
-def _count(name: str, shape: Sequence[int] = ()) -> engine.Variable:
+def kept_count(name: str, shape: Sequence[int] = ()) -> engine.Variable:
+    """A local variable of zeros, in the scope of a metric."""
     scope = engine.get_variable_scope().name
     with engine.name_scope(None):
         return engine.Variable(
@@ -31,7 +32,8 @@ def _count(name: str, shape: Sequence[int] = ()) -> engine.Variable:
         )
 
 
-def _listed(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any, Any]:
+def listed(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any, Any]:
+    """Both, once each is in its collections."""
     for keys, item in ((metrics, value), (updates, update)):
         for key in [keys] if isinstance(keys, str) else keys or ():
             get_default_graph().root.add_to_collection(key, item)
@@ -52,20 +54,23 @@ def mean(
 ) -> tuple[Any, Any]:
     """The weighted mean of all values of all batches."""
     with variable_scope(name, "mean"):
-        total, count = _count("total"), _count("count")
+        total, count = kept_count("total"), kept_count("count")
         x = cast(tensor(values), "float32")
         w = lookup("OnesLike")(x)
         if weights is not None:
-            w = w * _like_rank(cast(tensor(weights), "float32"), x)
+            w = w * like_rank(cast(tensor(weights), "float32"), x)
         new_total = total.assign_add(reduce_sum(x * w))
         with engine.control_dependencies([x]):
             new_count = count.assign_add(reduce_sum(w))
         value, update = _ratio(total, count), _ratio(new_total, new_count)
-        return _listed(value, update, metrics_collections, updates_collections)
+        return listed(value, update, metrics_collections, updates_collections)
 
 
-def _like_rank(w: Tensor, x: Tensor) -> Any:
+def like_rank(w: Tensor, x: Tensor) -> Any:
+    """Weights with as many axes as what they weigh."""
     rank, own = x.shape.rank, w.shape.rank
+    if own is not None and rank is not None and own == rank + 1:
+        return lookup("Squeeze")(w, axis=(-1,))
     if own and rank is not None and own < rank:
         return lookup("ExpandDims")(w, axis=tuple(range(own, rank)))
     return w
@@ -113,7 +118,7 @@ def _error(kind: str) -> Any:
             return found
         value, update = mean(each, weights, None, None, name or kind)
         root = lookup("Sqrt")
-        return _listed(root(value), root(update), metrics_collections, updates_collections)
+        return listed(root(value), root(update), metrics_collections, updates_collections)
 
     error.__doc__ = f"The {kind.replace('_', ' ')} of predictions."
     return error
@@ -135,10 +140,10 @@ def _counted(kind: str, label: bool, prediction: bool) -> Any:
         name: str | None = None,
     ) -> tuple[Any, Any]:
         with variable_scope(name, kind):
-            count = _count("count")
+            count = kept_count("count")
             update = count.assign_add(_hits(labels, predictions, weights, label, prediction))
             value = engine.identity(count.value)
-            return _listed(value, update, metrics_collections, updates_collections)
+            return listed(value, update, metrics_collections, updates_collections)
 
     counted.__doc__ = f"How many {kind.replace('_', ' ')} there are."
     return counted
@@ -150,7 +155,7 @@ def _hits(labels: Any, predictions: Any, weights: Any, label: bool, prediction: 
     y = y if prediction else lookup("LogicalNot")(y)
     hits = cast(lookup("LogicalAnd")(t, y), "float32")
     if weights is not None:
-        hits = hits * _like_rank(cast(tensor(weights), "float32"), hits)
+        hits = hits * like_rank(cast(tensor(weights), "float32"), hits)
     return reduce_sum(hits)
 
 
@@ -160,7 +165,7 @@ true_negatives = _counted("true_negatives", False, False)
 false_negatives = _counted("false_negatives", True, False)
 
 
-def _rate(kind: str, label: bool, prediction: bool) -> Any:
+def _rate(kind: str, other: str, label: bool, prediction: bool) -> Any:
     """Of what `kind` is about, the part that are true positives."""
 
     @v1()
@@ -173,16 +178,16 @@ def _rate(kind: str, label: bool, prediction: bool) -> Any:
         name: str | None = None,
     ) -> tuple[Any, Any]:
         with variable_scope(name, kind):
-            right, wrong = _count("true_positives/count"), _count("other/count")
+            right, wrong = kept_count("true_positives/count"), kept_count(f"{other}/count")
             new_right = right.assign_add(_hits(labels, predictions, weights, True, True))
             new_wrong = wrong.assign_add(_hits(labels, predictions, weights, label, prediction))
             value = _ratio(right, right.value + wrong.value)
             update = _ratio(new_right, new_right + new_wrong)
-            return _listed(value, update, metrics_collections, updates_collections)
+            return listed(value, update, metrics_collections, updates_collections)
 
     rate.__doc__ = f"The {kind} of predictions."
     return rate
 
 
-precision = _rate("precision", False, True)
-recall = _rate("recall", True, False)
+precision = _rate("precision", "false_positives", False, True)
+recall = _rate("recall", "false_negatives", True, False)
