@@ -216,11 +216,20 @@ class DataParallel:
         return f"<DataParallel device_mesh={self.device_mesh}>"
 
 
-class ModelParallel:
-    """Variables cut into parts for several devices: refused, for there is no such thing here.
+class ModelParallel(DataParallel):
+    """Batches shared by the devices along one axis of a mesh; the others must have size 1.
+
+    Variables are not cut into parts for several devices. Where a mesh would not cut them, as on a
+    machine with one device, programs written for several run as they are.
+
+    Args:
+        layout_map: which axes of variables go along which axes of its mesh.
+        batch_dim_name: the axis of the mesh that batches go along, by default the first.
+        auto_shard_dataset: kept for Keras scripts; batches are always shared.
 
     Raises:
-        UnimplementedError: always.
+        InvalidArgumentError: no layout map, or the mesh has no such axis.
+        UnimplementedError: another axis of the mesh is longer than 1.
     """
 
     def __init__(
@@ -230,10 +239,28 @@ class ModelParallel:
         batch_dim_name: str | None = None,
         auto_shard_dataset: bool = True,
     ) -> None:
-        raise UnimplementedError(
-            "ModelParallel: variables are not cut into parts for several devices",
-            remedy="use DataParallel, or put whole layers on devices with laminar.device(...)",
-        )
+        if layout_map is None or layout_map.device_mesh is None:
+            raise InvalidArgumentError(
+                "ModelParallel: layout_map is missing", remedy="give a LayoutMap(device_mesh)"
+            )
+        mesh = layout_map.device_mesh
+        name = batch_dim_name or mesh.axis_names[0]
+        if name not in mesh.axis_names:
+            raise InvalidArgumentError(
+                f"ModelParallel: the mesh has no axis {name!r}, it has {mesh.axis_names}"
+            )
+        if mesh.devices.size != mesh.shape[mesh.axis_names.index(name)]:
+            raise UnimplementedError(
+                f"ModelParallel: variables are not cut into parts for several devices, got {mesh}",
+                remedy="use DataParallel, or put whole layers on devices with laminar.device(...)",
+            )
+        flat = mesh.devices.reshape(-1).tolist()
+        super().__init__(DeviceMesh((len(flat),), [name], flat), None, auto_shard_dataset)
+        self.device_mesh = mesh
+        self.layout_map = layout_map
+
+    def __repr__(self) -> str:
+        return f"<ModelParallel device_mesh={self.device_mesh}>"
 
 
 def distribution() -> DataParallel | None:

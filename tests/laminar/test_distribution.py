@@ -82,11 +82,31 @@ def test_meshes_and_layouts() -> None:
         distribution.DeviceMesh((1,), ["a", "b"], ["cpu:0"])
 
 
+def test_parallel_models_on_a_mesh_that_cuts_no_variable() -> None:
+    mesh = distribution.DeviceMesh((1, 1), ["batch", "model"], ["cpu:0"])
+    layouts = distribution.LayoutMap(mesh)
+    layouts[".*kernel"] = (None, "model")
+    parallel = distribution.ModelParallel(layout_map=layouts, batch_dim_name="batch")
+    assert parallel.num_model_replicas == 1
+    distribution.set_distribution(parallel)
+    try:
+        model = laminar.Sequential([layers.Input((3,)), layers.Dense(1)])
+        model.compile("sgd", "mse")
+        assert np.isfinite(model.fit(np.ones((4, 3)), np.ones(4), verbose=0).history["loss"][0])
+    finally:
+        distribution.set_distribution(None)
+    wide = distribution.DeviceMesh((1, 2), ["batch", "model"], ["cpu:0", "cpu:1"])
+    with pytest.raises(UnimplementedError, match="not cut into parts"):
+        distribution.ModelParallel(layout_map=distribution.LayoutMap(wide))
+    with pytest.raises(InvalidArgumentError, match="has no axis 'rows'"):
+        distribution.ModelParallel(layout_map=layouts, batch_dim_name="rows")
+    with pytest.raises(InvalidArgumentError, match="layout_map is missing"):
+        distribution.ModelParallel()
+
+
 def test_tensors_stay_whole() -> None:
     assert distribution.distribute_tensor([1.0, 2.0], (None,)).numpy().tolist() == [1, 2]
     with pytest.raises(UnimplementedError, match="cuts an axis"):
         distribution.distribute_tensor([1.0, 2.0], ("batch",))
-    with pytest.raises(UnimplementedError, match="ModelParallel"):
-        distribution.ModelParallel()
     with pytest.raises(InvalidArgumentError, match="expected a laminar.distribution.DataParallel"):
         distribution.set_distribution("cpu")  # type: ignore[arg-type]  # the mistake that is tested
