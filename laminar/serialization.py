@@ -56,6 +56,7 @@ _names: dict[Any, str] = {}  # the same, the other way round
 class _Scopes(threading.local):
     def __init__(self) -> None:
         self.custom: list[Mapping[str, Any]] = []
+        self.kept: dict[str, Any] | None = None  # see in_memory
 
 
 _scopes = _Scopes()
@@ -160,6 +161,21 @@ def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
 
 
 CustomObjectScope = custom_object_scope
+
+
+@contextmanager
+def in_memory() -> Iterator[None]:
+    """Let configs made and read inside the block hold any function and class, lambdas too.
+
+    They name what the block has seen itself; outside of it they mean nothing.
+    """
+    before, kept = _scopes.kept, dict[str, Any]()
+    _scopes.kept = kept
+    try:
+        with custom_object_scope(kept):
+            yield
+    finally:
+        _scopes.kept = before
 
 
 def get_registered_name(obj: Any) -> str:
@@ -273,7 +289,7 @@ def _listing(target: Any) -> tuple[str | None, str]:
 
 def _function_config(fn: Any) -> dict[str, Any]:
     name = getattr(fn, "__name__", type(fn).__name__)
-    if name == "<lambda>":
+    if name == "<lambda>" and _scopes.kept is None:
         raise InvalidArgumentError(
             "a lambda cannot be saved: its code would have to be run from the file",
             remedy="use a named function, registered with register_keras_serializable()",
@@ -296,7 +312,11 @@ def _registered_as(target: Any, listed: str | None, module: str | None) -> str |
         module: the one that files name.
     """
     if listed is None:
-        return get_registered_name(target)
+        if _scopes.kept is None or target in _names:
+            return get_registered_name(target)
+        key = f"memory>{len(_scopes.kept)}"
+        _scopes.kept[key] = target
+        return key
     is_ours = module is not None and module.startswith("laminar.")
     return f"laminar>{target.__name__}" if is_ours else None
 
@@ -344,6 +364,7 @@ def deserialize_keras_object(
     safe_mode: bool = True,
     *,
     module_objects: Mapping[str, Any] | None = None,
+    printable_module_name: str = "object",
 ) -> Any:
     """The object that `config` describes.
 
@@ -351,7 +372,9 @@ def deserialize_keras_object(
         config: what `serialize_keras_object` gives; plain values stand for themselves.
         custom_objects: classes and functions by the names that the config uses.
         safe_mode: kept for Keras scripts; code in a file is refused in either case.
-        module_objects: further names; they go before what other modules call so.
+        module_objects: further names; they go before what other modules call so. A config that is
+            one of these names stands for the function, or an object made without arguments.
+        printable_module_name: kept for Keras scripts; errors name what was looked for.
 
     Raises:
         UnknownClassError: the config names a class or function that is not known.
@@ -364,6 +387,11 @@ def deserialize_keras_object(
         3
     """
     custom = checked_custom_objects("deserialize_keras_object", custom_objects)
+    if isinstance(config, str) and (config in custom or config in (module_objects or {})):
+        if config in custom:
+            return custom[config]
+        named = (module_objects or {})[config]
+        return named() if isinstance(named, type) else named
     reader = _Reader(custom, module_objects or {})
     return reader.read(config, 0)
 

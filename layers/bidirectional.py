@@ -9,7 +9,7 @@ from laminar import ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.naming import who
-from laminar.serialization import deserialize_keras_object, serialize_keras_object
+from laminar.serialization import deserialize_keras_object, in_memory, serialize_keras_object
 from laminar.tree import flatten
 from laminar.typing import Shape, TensorLike
 
@@ -193,9 +193,10 @@ class Bidirectional(Layer):
 
 def _copy(layer: Any, direction: str, **changes: Any) -> Any:
     """A layer like `layer`, with weights of its own, named for its direction."""
-    config = layer.get_config() | changes
-    config["name"] = f"{direction}_{layer.name.removeprefix(f'{direction}_')}"
-    found = type(layer).from_config(config)
+    with in_memory():
+        config = layer.get_config() | changes
+        config["name"] = f"{direction}_{layer.name.removeprefix(f'{direction}_')}"
+        found = type(layer).from_config(config)
     if hasattr(layer, "use_cudnn"):  # no part of the config
         found.use_cudnn = layer.use_cudnn
     if layer.built:

@@ -10,7 +10,7 @@ from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import is_keras_tensor
 from laminar.naming import who
-from laminar.serialization import config_of, custom_object_scope
+from laminar.serialization import config_of, custom_object_scope, in_memory
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .model import Functional, Model
@@ -81,7 +81,8 @@ def clone_model(
 
 
 def _same(layer: Any) -> Any:
-    return type(layer).from_config(config_of(layer))
+    with in_memory():
+        return type(layer).from_config(config_of(layer))
 
 
 def _has_parts(model: Model) -> bool:

@@ -151,3 +151,21 @@ def test_inputs_of_another_structure() -> None:
     assert set(clone.input) == {"x", "y"}
     with pytest.raises(ValueError, match="must nest as the inputs"):
         clone_model(model, input_tensors=(x, y))
+
+
+def doubled(x: Any) -> Any:
+    return 2 * x
+
+
+def test_functions_that_no_file_could_name() -> None:
+    x = layers.Input((4,))
+    inner = laminar.Sequential([layers.Input((4,)), layers.Lambda(lambda t: t + 1)])
+    y = layers.Lambda(doubled)(inner(x))
+    model = laminar.Model(x, layers.Dense(2, activation=lambda t: ops.maximum(t, -1))(y))
+    for clone in (clone_model(model), clone_model(model, recursive=True)):
+        clone.set_weights(model.get_weights())
+        np.testing.assert_array_equal(clone.predict(X, verbose=0), model.predict(X, verbose=0))
+    both = layers.Bidirectional(layers.SimpleRNN(2, activation=lambda t: t))
+    assert both(np.ones((1, 3, 4), "float32")).shape == (1, 4)
+    with pytest.raises(InvalidArgumentError, match="a lambda cannot be saved"):
+        model.to_json()

@@ -222,3 +222,16 @@ def test_a_config_finds_what_nobody_has_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["Dense", "LayerScale"], done.stderr
+
+
+def test_names_of_a_module_of_its_own() -> None:
+    """As packages that have registries of their own ask: keras-hub's samplers do."""
+    find = serialization.deserialize_keras_object
+    own = {"dense": layers.Flatten, "double": lambda x: 2 * x}
+    assert isinstance(
+        find("dense", module_objects=own, printable_module_name="part"), layers.Flatten
+    )
+    assert find("double", module_objects=own)(3) == 6
+    assert find({"class_name": "dense", "config": {"name": "a"}}, module_objects=own).name == "a"
+    assert find("dense", custom_objects={"dense": len}, module_objects=own) is len
+    assert find("other", module_objects=own) == "other"
