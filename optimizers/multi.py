@@ -41,7 +41,7 @@ class OptimizerMap:
         self, default_optimizer: Optimizer, optimizer_map: Mapping[str, Optimizer] | None = None
     ) -> None:
         self.default_optimizer = _single(default_optimizer, "OptimizerMap: default_optimizer")
-        self._by_pattern: dict[str, Optimizer] = {}
+        self._optimizer_map: dict[str, Optimizer] = {}
         if optimizer_map is not None and not isinstance(optimizer_map, Mapping):
             raise InvalidArgumentError(
                 f"OptimizerMap: optimizer_map must be a dict, got {optimizer_map!r}"
@@ -52,47 +52,47 @@ class OptimizerMap:
     def __setitem__(self, pattern: str, optimizer: Optimizer) -> None:
         if not isinstance(pattern, str):
             raise InvalidArgumentError(f"OptimizerMap: a key must be a string, got {pattern!r}")
-        if pattern in self._by_pattern:
+        if pattern in self._optimizer_map:
             raise InvalidArgumentError(
-                f"OptimizerMap: {pattern!r} has an optimizer: {self._by_pattern[pattern].name}",
+                f"OptimizerMap: {pattern!r} has an optimizer: {self._optimizer_map[pattern].name}",
                 remedy="delete it first",
             )
-        self._by_pattern[pattern] = _single(optimizer, f"OptimizerMap: {pattern!r}")
+        self._optimizer_map[pattern] = _single(optimizer, f"OptimizerMap: {pattern!r}")
 
     def __getitem__(self, path: str) -> Optimizer:
-        if path in self._by_pattern:
-            return self._by_pattern[path]
-        fits = [pattern for pattern in self._by_pattern if re.fullmatch(pattern, path)]
+        if path in self._optimizer_map:
+            return self._optimizer_map[path]
+        fits = [pattern for pattern in self._optimizer_map if re.fullmatch(pattern, path)]
         if len(fits) > 1:
             raise InvalidArgumentError(
                 f"OptimizerMap: {len(fits)} patterns match {path!r}: {', '.join(map(repr, fits))}",
                 remedy="make them exclude each other, or give the path itself as a key",
             )
-        return self._by_pattern[fits[0]] if fits else self.default_optimizer
+        return self._optimizer_map[fits[0]] if fits else self.default_optimizer
 
     def __delitem__(self, pattern: str) -> None:
-        del self._by_pattern[pattern]
+        del self._optimizer_map[pattern]
 
     def __len__(self) -> int:
-        return len(self._by_pattern)
+        return len(self._optimizer_map)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_pattern)
+        return iter(self._optimizer_map)
 
     def __contains__(self, pattern: object) -> bool:
-        return pattern in self._by_pattern
+        return pattern in self._optimizer_map
 
     def keys(self) -> Iterable[str]:
         """The patterns."""
-        return self._by_pattern.keys()
+        return self._optimizer_map.keys()
 
     def values(self) -> Iterable[Optimizer]:
         """The optimizers of the patterns, without the default."""
-        return self._by_pattern.values()
+        return self._optimizer_map.values()
 
     def items(self) -> Iterable[tuple[str, Optimizer]]:
         """The patterns with their optimizers."""
-        return self._by_pattern.items()
+        return self._optimizer_map.items()
 
     def __call__(self, variable: Variable) -> Optimizer:
         """The optimizer of a variable."""
@@ -102,7 +102,7 @@ class OptimizerMap:
         """The arguments as data."""
         return {
             "default_optimizer": serialize_keras_object(self.default_optimizer),
-            "optimizer_map": serialize_keras_object(self._by_pattern),
+            "optimizer_map": serialize_keras_object(self._optimizer_map),
         }
 
     @classmethod

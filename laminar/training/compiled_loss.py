@@ -67,7 +67,8 @@ class CompiledLoss:
         paths = [share.path for share in found]
         for path, loss, factor in found:
             made = get_loss(loss, part_at(targets, path), part_at(y_pred, path))
-            name = made.name if paths.count(path) > 1 else name_of(path, outputs)
+            is_own = paths.count(path) > 1 or outputs.are_numbered
+            name = made.name if is_own else name_of(path, outputs)
             name = _free(name, [part.name for part in self._parts])
             tracker = metrics.Mean(name=f"{name}_loss") if len(found) > 1 else None
             self._parts.append(_Part(path, name, made, factor, tracker))

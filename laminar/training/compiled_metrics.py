@@ -92,7 +92,8 @@ class CompiledMetrics:
             for i, entries in enumerate(_lists(given, outputs)):
                 for entry in entries:
                     metric = get_metric(entry, targets[i], predictions[i])
-                    prefix = f"{outputs.names[i]}_" if len(targets) > 1 else ""
+                    is_named = len(targets) > 1 and not outputs.are_numbered
+                    prefix = f"{outputs.names[i]}_" if is_named else ""
                     key = _free_key(prefix, metric.name, weighted, [row.key for row in rows])
                     rows.append(_Row(i, metric, weighted, key))
         self._rows = rows

@@ -26,12 +26,16 @@ class Outputs:
             layers, or numbers.
         layer_names: the names of the output layers, one for each output, or what stands for them.
         form: how the outputs nest, with None in their places.
+        are_numbered: whether nobody named the outputs: losses and metrics go by their own names.
     """
 
     def __init__(self, y_pred: TensorStructure, known: Sequence[str]) -> None:
         self.names = _names(y_pred, known)
         self.layer_names = list(known) if len(known) == len(self.names) else self.names
         self.form = map_structure(lambda _: None, y_pred)
+        self.are_numbered = (
+            not isinstance(y_pred, Mapping) and len(known) != len(self.names) and not self._is_deep
+        )
 
     def split(self, value: Any, what: str, *, same_for_all: bool = False) -> list[Any]:
         """What `value` means for each output: by position, by name, or nested as the outputs are.

@@ -344,7 +344,8 @@ class TrainingSteps(Compiling):
                 for name, _ in layer._laminar_reports:
                     compiled.tracker_for(layer, name)
             self._clear_losses()
-            if compiled.loss is not None:
+            # A compute_loss of one's own may hand on other outputs than those of the model.
+            if compiled.loss is not None and type(self).compute_loss is TrainingSteps.compute_loss:
                 compiled.loss.build(y, y_pred)
             compiled.metrics.build(y, y_pred)
 

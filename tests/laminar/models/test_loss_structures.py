@@ -175,3 +175,45 @@ def test_inputs_that_nothing_uses_are_in_the_config() -> None:
     model = laminar.Model({"x": x, "y": y}, x * 2)
     again = type(model).from_config(model.get_config())
     np.testing.assert_array_equal(again({"x": X, "y": X}), 2 * X)
+
+
+class Twice(laminar.Model):
+    """Two outputs that nobody named."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        return [self.dense(x), self.dense(x)]
+
+
+def test_outputs_without_names_are_called_after_losses_and_metrics() -> None:
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+    model = Twice()
+    model.compile("sgd", ["mean_squared_error", "mae"], metrics=[["mae"], ["mae"]])
+    logs = model.fit(x, [y, y], verbose=0).history
+    assert list(logs) == ["loss", "mean_squared_error_loss", "mae_loss", "mae", "mae_1"]
+    model.compile("sgd", ["mse", "mse"])
+    assert list(model.fit(x, [y, y], verbose=0).history) == ["loss", "mse_loss", "mse_1_loss"]
+
+
+class Split(laminar.Model):
+    """One output, of which the loss makes two."""
+
+    def __init__(self) -> None:
+        x = layers.Input((3,))
+        super().__init__(inputs=x, outputs=layers.Dense(1, name="a")(x))
+
+    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, **rest: Any) -> Any:
+        return super().compute_loss(x, y, [y_pred, 2 * y_pred], **rest)
+
+
+def test_a_loss_of_other_outputs_than_those_of_the_model() -> None:
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+    model = Split()
+    model.compile("sgd", ["mse", "mae"])
+    value = float(model.predict(x, verbose=0)[0, 0])
+    logs = model.fit(x, (y, y), verbose=0).history
+    np.testing.assert_allclose(logs["mse_loss"], [(value - 1) ** 2], rtol=1e-5)
+    np.testing.assert_allclose(logs["mae_loss"], [abs(2 * value - 1)], rtol=1e-5)
