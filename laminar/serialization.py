@@ -36,18 +36,8 @@ _MAX_DEPTH = 200
 _builtins: dict[str, Mapping[str, Any]] = {}
 # What lists them: loaded when a config names something that no loaded room has.
 _LISTING_ROOMS = (
-    "laminar.activations",
-    "laminar.constraints",
-    "laminar.regularizers",
-    "laminar.layers",
-    "laminar.optimizers",
-    "laminar.losses",
-    "laminar.metrics",
-    "laminar.models",
-    "laminar.distillation",
-    "laminar.utils.feature_space",
-    "laminar.applications.layer_scale",
-    "laminar.applications.scaled_sum",
+    "activations constraints regularizers layers optimizers losses metrics models distillation "
+    "utils.feature_space applications.layer_scale applications.scaled_sum"
 )
 _registered: dict[str, Any] = {}  # "package>Name" -> class or function
 _names: dict[Any, str] = {}  # the same, the other way round
@@ -519,8 +509,8 @@ def _find_builtin(name: str, module: Any) -> Any:
     hinted = [module] if isinstance(module, str) else []
     for is_complete in (False, True):
         if is_complete:
-            for room in _LISTING_ROOMS:
-                load(room)
+            for room in _LISTING_ROOMS.split():
+                load(f"laminar.{room}")
         found = (builtin(name, m) for m in [*hinted, *_builtins])
         first = next((obj for obj in found if obj is not None), None)
         if first is not None:
