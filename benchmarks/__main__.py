@@ -148,7 +148,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan: list[tuple[Workload, int]] = [
         (WORKLOADS[name], threads) for name in options.workload for threads in options.threads
     ]
-    told = {name: value for name, value in vars(options).items() if name not in ("json", "against")}
+    told = {
+        name: value
+        for name, value in vars(options).items()
+        if name not in ("json", "against", "python")
+    }
     told |= {"python": {f.name: f.python for f in frameworks}, "begun": begun.isoformat(" ")}
     if not options.smoke:
         console.print(expected(plan, frameworks, options.seconds), highlight=False)

@@ -151,6 +151,8 @@ def as_json(result: Result) -> dict[str, Any]:
     ratio, best = result.ratio, result.best_peer
     return {
         "workload": result.workload.name,
+        "title": result.workload.title,
+        "unit": result.workload.unit,
         "threads": result.threads,
         "best_peer": best and best.framework,
         "ratio": ratio and asdict(ratio),

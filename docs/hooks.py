@@ -7,7 +7,9 @@ package; mkdocstrings reads each one's signature and docstring from its source.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -135,12 +137,26 @@ def reference() -> dict[str, str]:
     return pages
 
 
+def speed() -> dict[str, str]:
+    """The page of what was measured last, and its plots."""
+    source = ROOT / "benchmarks" / "page.py"
+    spec = importlib.util.spec_from_file_location("benchmarks_page", source)
+    assert spec is not None
+    assert spec.loader is not None
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    results = ROOT / "benchmarks" / "results" / "cpu.json"
+    made: dict[str, str] = page.pages(json.loads(results.read_text(encoding="utf-8")))
+    return made
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that are made."""
     from mkdocs.structure.files import File
 
     made = {page: page_of(source) for page, source in PAGES.items()}
     made |= reference()
+    made |= speed()
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
     return files

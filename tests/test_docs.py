@@ -9,16 +9,18 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 import laminar
+from benchmarks.page import pages
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-MADE = ("extending.md", "architecture.md", "examples.md", "api/")
+MADE = ("extending.md", "architecture.md", "examples.md", "how_fast.md", "api/")
 
 
 def hooks() -> Any:
@@ -55,6 +57,72 @@ def test_links_lead_to_pages(page: Path) -> None:
         target = (page.parent / link).resolve()
         made = target.is_relative_to(DOCS) and str(target.relative_to(DOCS)).startswith(MADE)
         assert made or target.is_file(), f"{page.name} links to {link}"
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of a page's headings, as MkDocs makes them."""
+    titles = re.findall(r"^#+ (.+)$", CODE.sub("", page), re.MULTILINE)
+    words = [re.sub(r"[^\w\s-]", "", title).strip().lower() for title in titles]
+    return {re.sub(r"[-\s]+", "-", text) for text in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_to_headings(page: Path) -> None:
+    for link, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text()):
+        target = (page.parent / link).resolve() if link else page
+        assert anchor in anchors(target.read_text()), f"{page.name} links to {link}#{anchor}"
+
+
+@pytest.mark.parametrize(
+    "file", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md"]
+)
+def test_links_of_the_repository_lead_to_files(file: str) -> None:
+    page = ROOT / file
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", CODE.sub("", page.read_text())):
+        assert (page.parent / link).exists(), f"{file} links to {link}"
+
+
+def test_the_plots_of_the_page_about_speed_are_pictures() -> None:
+    made = hooks().speed()
+    page = made.pop("how_fast.md")
+    assert made
+    for name, plot in made.items():
+        assert f"]({name})" in page
+        bars = ElementTree.fromstring(plot).findall("{http://www.w3.org/2000/svg}rect")
+        assert len(bars) >= 5
+
+
+def test_a_page_about_speed_has_what_was_measured() -> None:
+    seconds = [{"middle": s, "low": s, "high": s} for s in (0.002, 0.004)]
+    entry = {"error": None, "blocks": [1.0]}
+    result: dict[str, Any] = {
+        "workload": "a<b",
+        "title": "a step",
+        "unit": "s",
+        "threads": 2,
+        "ratio": {"middle": 0.5},
+        "entries": [
+            {"framework": "laminar", "seconds": seconds[0], **entry},
+            {"framework": "torch", "seconds": seconds[1], **entry},
+        ],
+    }
+    failed = {**result, "title": "fails", "ratio": None, "entries": result["entries"][:1]}
+    made = pages(
+        {
+            "machine": {"processor": "P", "cores": "2 of 2", "system": "S"},
+            "frameworks": {"torch": {"torch": "2.0"}},
+            "notes": ["a note"],
+            "results": [result, failed],
+        }
+    )
+    assert "| a step | 2 ms | 4 ms | 0.50 |" in made["how_fast.md"]
+    assert "| fails | 2 ms |  |  |" in made["how_fast.md"]
+    assert "- a note" in made["how_fast.md"]
+    (bar,) = ElementTree.fromstring(made["how_fast_2.svg"]).iter("{http://www.w3.org/2000/svg}rect")
+    line = ElementTree.fromstring(made["how_fast_2.svg"]).find("{http://www.w3.org/2000/svg}line")
+    assert line is not None
+    one = float(line.attrib["x1"]) - float(bar.attrib["x"])  # the width of a ratio of 1
+    assert float(bar.attrib["width"]) == pytest.approx(one / 2, abs=0.1)
 
 
 def test_files_of_the_repository_become_pages() -> None:
