@@ -6,6 +6,7 @@ from .coordinator import Coordinator as Coordinator
 from .data_parallel import DataParallel as DataParallel
 from .multi_worker import MultiWorker as MultiWorker
 from .parameter_server import ParameterServer as ParameterServer
+from .ray_trainer import LaminarTrainer as LaminarTrainer
 from .replica_device_setter import GreedyLoadBalancing as GreedyLoadBalancing
 from .replica_device_setter import RoundRobin as RoundRobin
 from .replica_device_setter import replica_device_setter as replica_device_setter

@@ -29,11 +29,16 @@ _server = later("laminar.distribute.servers", "Server")
 _session_config = later("laminar.engine.runtime.config", "SessionConfig")
 _tf_config = later("laminar.distribute.resolvers.tf_config", "TFConfigResolver")
 _answers = later("laminar.distribute.serving_tasks", "answers")
+_beats = later("laminar.distribute.serving_tasks", "Beats")
 _end_tasks = later("laminar.distribute.serving_tasks", "end_tasks")
 _serve_until_end = later("laminar.distribute.serving_tasks", "serve_until_end")
 
+# What ends the tasks that the strategies of this process lead.
+_leading: list[weakref.finalize[..., ParameterServer]] = []
+
 _CHIEFS: Final = ("chief", "master")
 _AGAIN_SECONDS: Final = 0.2
+_MOST_BEAT_SECONDS: Final = 20.0  # between two signs of life of the program that leads
 
 
 class ParameterServer:
@@ -68,7 +73,7 @@ class ParameterServer:
         synchronous: whether each batch is divided among the workers.
         replicas_to_aggregate: into how many shares; by default as many as there are workers.
         ps_strategy: makes what chooses among servers, `RoundRobin` by default.
-        timeout_seconds: how long it waits for the tasks to be there.
+        timeout_seconds: how long it waits for the tasks to be there; and they, to hear of it.
         patience_seconds: how long a worker may be away before it is left out.
         credentials: by which the tasks know each other (`laminar.distribute.Credentials`).
         server_options: what else the `Server` of this task takes.
@@ -80,6 +85,7 @@ class ParameterServer:
         InvalidArgumentError: the cluster has no servers or no workers, an argument is out of
             range, or TF_CONFIG is malformed.
         SystemExit: in a task that does not lead, when the program that leads has ended.
+        UnavailableError: in such a task, when nothing has been heard of that for so long.
 
     Examples:
         >>> model = laminar.Sequential([layers.Input((4,)), layers.Dense(1)])
@@ -145,11 +151,15 @@ class ParameterServer:
         if job not in _CHIEFS:
             self._server = _server(spec, job, task, credentials=self._credentials, **options)
             if not leads:
-                code = _serve_until_end(self._server, self._credentials)
-                self._server.stop()
+                try:
+                    code = _serve_until_end(self._server, self._credentials, self._timeout)
+                finally:
+                    self._server.stop()
                 sys.exit(code)
         own = None if job in _CHIEFS else (job, task)
-        weakref.finalize(self, _end, spec, own, self._server, self._credentials)
+        beats = _beats(spec, own, min(_MOST_BEAT_SECONDS, self._timeout / 5), self._credentials)
+        end = weakref.finalize(self, _end, spec, own, self._server, self._credentials, beats)
+        _leading.append(end)
 
     @property
     def num_replicas(self) -> int:
@@ -251,9 +261,18 @@ def _checked_shares(given: Any, workers: int) -> int:
     return given
 
 
-def _end(spec: ClusterSpec, own: tuple[str, int] | None, server: Any, credentials: Any) -> None:
+def _end(
+    spec: ClusterSpec, own: tuple[str, int] | None, server: Any, credentials: Any, beats: Any
+) -> None:
     """The program that leads ends: have the other tasks end, too."""
+    beats.stop()
     failed = getattr(sys, "last_value", None) is not None  # an error that nobody has caught
     _end_tasks(spec, own, int(failed), credentials)
     if server is not None:
         server.stop()
+
+
+def end_what_is_led() -> None:
+    """End the tasks that this process leads, where it goes on itself: as its end would."""
+    while _leading:
+        _leading.pop()()

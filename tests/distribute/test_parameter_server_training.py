@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import laminar
 from laminar import callbacks, layers, ops, optimizers
 from laminar.distribute import Coordinator, ParameterServer
+from laminar.distribute.serving_tasks import Beats, end_tasks, serve_until_end
 from laminar.engine.errors import (
     InvalidArgumentError,
     UnavailableError,
@@ -393,6 +396,23 @@ def test_tasks_that_are_not_there_are_one_error() -> None:
         model.compile("sgd", LOSS, strategy=ParameterServer(spec, timeout_seconds=0.1))
         with pytest.raises(UnavailableError, match="/job:worker/task:0 at localhost:1 has not"):
             model.fit(X, Y, verbose=0)
+
+
+def test_a_task_serves_until_the_program_that_leads_ends_or_is_not_heard_of() -> None:
+    with local_cluster({"ps": 1, "worker": 1}) as found:
+        server, own = found.servers["ps:0"], ("worker", 0)
+        begin = time.monotonic()
+        with pytest.raises(UnavailableError, match="/job:ps/task:0 has heard nothing .* 0.2 s"):
+            serve_until_end(server, None, 0.2)
+        assert time.monotonic() - begin < 5
+        beats = Beats(found.spec, own, 0.05, None)
+        timer = threading.Timer(1.0, end_tasks, (found.spec, own, 3, None))
+        timer.start()
+        try:
+            assert serve_until_end(server, None, 0.7) == 3
+        finally:
+            timer.join()
+            beats.stop()
 
 
 def test_an_error_of_a_batch_ends_a_training_and_the_next_one_begins_anew(
