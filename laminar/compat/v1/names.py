@@ -189,6 +189,8 @@ NAMES: dict[str, Line] = {
     "guarantee_const": ("input, name=None", "engine:identity"),
     "half": "engine:float16",
     "hessians": ".framework:hessians",
+    "histogram_fixed_width": ".counting:histogram_fixed_width",
+    "histogram_fixed_width_bins": ".counting:histogram_fixed_width_bins",
     "identity_n": ".arrays:identity_n",
     "import_graph_def": ".framework:import_graph_def",
     "init_scope": ".framework:init_scope",
