@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import UnimplementedError
-from ...graph import DType, Graph, GraphTensor, Operation, TensorShape
+from ...graph import DType, Graph, Operation, TensorShape
 from . import exporting_arrays, exporting_nn  # noqa: F401  # register rules
-from .exporting_control import STRUCTURED, give_names, without_bodies
+from .exporting_control import STRUCTURED, Outcome, give_names, without_bodies
 from .exporting_scalars import is_elementwise, write_elementwise
 from .graph_def import TensorFlowGraph
 from .one_to_one import ONE_TO_ONE
@@ -48,9 +48,9 @@ def tensorflow_graph_of(graph: Graph, message: Any) -> TensorFlowGraph:
         UnimplementedError: there is an operation that has no form in TensorFlow here; it says
             which ops.
     """
-    outputs: dict[str, list[GraphTensor]] = {}
+    outcomes: list[Outcome] = []
     if any(op.type in STRUCTURED for op in graph.operations):
-        graph, outputs = without_bodies(graph)
+        graph, outcomes = without_bodies(graph)
     missing = {
         op.type for op in graph.operations if op.type not in RULES and not is_elementwise(op)
     }
@@ -60,11 +60,11 @@ def tensorflow_graph_of(graph: Graph, message: Any) -> TensorFlowGraph:
             remedy="export it in laminar's own form; ONNX has more of a model's operations",
         )
     writer = Writer(message)
-    writer.renamed = {name: f"{name}/done" for name in outputs}
     for op in graph.operations:
         writer.begin(op)
         RULES.get(op.type, write_elementwise)(writer, op)
-    give_names(writer, outputs)
+    writer.end()
+    give_names(writer, outcomes)
     return TensorFlowGraph(message, VERSION)
 
 

@@ -5,7 +5,8 @@ What is kept of iterations for gradients is a list of TensorFlow's.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ...graph import DType, Graph, GraphTensor, Operation, TensorShape
 from ...late import later
@@ -18,29 +19,57 @@ _lower = later("laminar.engine.passes.lower_control_flow", "lower_control_flow")
 _step_graph = later("laminar.engine.passes.step_graph", "StepGraph")
 
 
-def without_bodies(graph: Graph) -> tuple[Graph, dict[str, list[GraphTensor]]]:
+class Outcome(NamedTuple):
+    """What stands for a condition or a loop where that is written out.
+
+    Attributes:
+        name: of the condition or the loop.
+        outputs: what it gives.
+        done: what has run when all of it has.
+    """
+
+    name: str
+    outputs: list[GraphTensor]
+    done: Operation
+
+
+def without_bodies(graph: Graph) -> tuple[Graph, list[Outcome]]:
     """A copy of a graph in which conditions and loops are written out.
 
-    Returns:
-        the copy, and what stands for the outputs of each of them in it, by its name.
+    All other operations have their names in it.
     """
-    structured = [op for op in graph.operations if op.type in STRUCTURED]
-    outputs = [y for op in structured for y in op.outputs]
-    step = _lower(_step_graph(outputs, [], graph.operations))
+    operations = graph.operations
+    structured = [op for op in operations if op.type in STRUCTURED]
+    step = _lower(_step_graph([y for op in structured for y in op.outputs], [], operations))
     found = iter(step.fetches)
-    return step.graph, {op.name: [next(found) for _ in op.outputs] for op in structured}
+    twins = dict(zip((op.name for op in operations), step.targets, strict=True))
+    outcomes = [
+        Outcome(op.name, [next(found) for _ in op.outputs], twins[op.name]) for op in structured
+    ]
+    names = {id(twins[op.name]): op.name for op in operations if op.type not in STRUCTURED}
+    taken = {op.name for op in (*operations, *step.graph.operations)}
+    # What a loop is written out with may have got a name that belongs to another operation.
+    for op in step.graph.operations:
+        own = names.get(id(op))
+        if own is None and op.name in twins:
+            count = 1
+            while (own := f"{op.name}/part_{count}") in taken:
+                count += 1
+            taken.add(own)
+        op.name = own or op.name
+    return step.graph, outcomes
 
 
-def give_names(w: Writer, outputs: dict[str, list[GraphTensor]]) -> None:
+def give_names(w: Writer, outcomes: Sequence[Outcome]) -> None:
     """The outputs of conditions and loops under the names of these."""
-    for name, tensors in outputs.items():
-        kinds = [w.dtype(x) for x in tensors]
-        if len(tensors) == 1:
-            w.node(name, "Identity", w.names(tensors), T=kinds[0])
-        elif tensors:
-            w.node(name, "IdentityN", w.names(tensors), T=kinds)
+    for name, outputs, done in outcomes:
+        kinds = [w.dtype(x) for x in outputs]
+        if len(outputs) == 1:
+            w.node(name, "Identity", w.names(outputs), [done.name], T=kinds[0])
+        elif outputs:
+            w.node(name, "IdentityN", w.names(outputs), [done.name], T=kinds)
         else:
-            w.node(name, "NoOp", after=[w.renamed[name]] if name in w.renamed else ())
+            w.node(name, "NoOp", (), [done.name])
 
 
 @rule("Enter")
@@ -59,7 +88,7 @@ def _steering(w: Writer, op: Operation) -> None:
 
 
 def _steer(w: Writer, op: Operation, **attrs: Any) -> None:
-    name = w.renamed.get(op.name, op.name)
+    name = op.name
     # What comes round a loop is written later, under its own name.
     inputs = [w.outputs.get(id(x), x.op.name) for x in op.inputs]
     w.node(name, op.type, inputs, T=w.dtype(op.inputs[0]), **attrs)

@@ -30,7 +30,6 @@ class Writer:
     Attributes:
         outputs: the names of what gives the graph's tensors, by id().
         variants: ids of the handles that are lists of TensorFlow's.
-        renamed: names of nodes, by those of their operations, where they differ.
     """
 
     def __init__(self, message: Any) -> None:
@@ -42,12 +41,11 @@ class Writer:
         self._scope = ""
         self.outputs: dict[int, str] = {}
         self.variants: set[int] = set()
-        self.renamed: dict[str, str] = {}
 
     def begin(self, op: Operation) -> None:
         """What is added now belongs to an operation."""
         self._device = op.device.replace(":cpu:", ":CPU:").replace(":gpu:", ":GPU:")
-        self._controls = [self.renamed.get(c.name, c.name) for c in op.control_inputs]
+        self._controls = [c.name for c in op.control_inputs]
         self._scope = op.name
         inside = [x for x in op.inputs if self._depths.get(id(x.op))]
         before = [*(x.op for x in inside), *op.control_inputs]
@@ -58,6 +56,10 @@ class Writer:
         self._beside = []
         if depth and inside and op.type not in ("Enter", "Merge"):
             self._beside = [self.outputs[id(inside[0])].partition(":")[0]]
+
+    def end(self) -> None:
+        """What is added now belongs to none."""
+        self._device, self._scope, self._controls, self._beside = "", "", [], []
 
     def dtype(self, x: GraphTensor) -> DType | str:
         """The element type of a tensor there."""

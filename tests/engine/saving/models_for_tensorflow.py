@@ -111,6 +111,39 @@ def loop() -> Any:
     return tf.reduce_mean(tf.while_loop(lambda i, _: i < 3, body, [0, x])[1])
 
 
+def loops() -> Any:
+    """One in the other, one that is never entered, and names that loops take for themselves."""
+    x = tf.placeholder("float32", [4, 4], "x")
+    w = tf.get_variable("w", [4, 4])
+
+    def inner(j: Any, h: Any) -> Any:
+        return j + 1, tf.tanh(tf.matmul(h, w))
+
+    def outer(i: Any, h: Any) -> Any:
+        return i + 1, 1.1 * tf.while_loop(lambda j, _: j < i + 1, inner, [0, h])[1]
+
+    h = tf.while_loop(lambda i, _: i < 3, outer, [0, x])[1]
+    none = tf.while_loop(lambda j, _: j < 0, inner, [0, x])[1]
+    rows = tf.map_fn(lambda row: tf.tanh(tf.reduce_sum(row * w, 1)), x)
+    merged = tf.add(tf.reduce_mean(h), tf.reduce_mean(none), name="Merge")
+    return tf.add(merged, tf.reduce_mean(rows), name="Add")
+
+
+def cases() -> Any:
+    x = tf.placeholder("float32", [None, 4], "x")
+    w = tf.get_variable("w", [4, 4])
+    branches = [lambda: tf.matmul(x, w), lambda: x + w[0], lambda: x * 2.0]
+    number = tf.cast(tf.reduce_sum(x) * 0.0, "int32") + 1
+    return tf.reduce_mean(tf.square(tf.switch_case(number, branches)))
+
+
+def attention() -> Any:
+    x = tf.placeholder("float32", [None, 8, 8, 3], "x")
+    rows = tf.reshape(x, [-1, 8, 24])
+    h = layers.LayerNormalization()(layers.MultiHeadAttention(2, 4)(rows, rows) + rows)
+    return tf.reduce_mean(tf.square(layers.Dense(3, activation="softmax")(h)))
+
+
 def condition() -> Any:
     x = tf.placeholder("float32", [None, 4], "x")
     w = tf.get_variable("w", [4, 4])
@@ -143,6 +176,9 @@ MODELS: dict[str, tuple[Build, dict[str, Any]]] = {
     "embeddings": (embeddings, {"x:0": _IDS}),
     "arrays": (arrays, {"x:0": _IDS}),
     "loop": (loop, {"x:0": _ROWS}),
+    "loops": (loops, {"x:0": _ROWS}),
+    "cases": (cases, {"x:0": _ROWS}),
+    "attention": (attention, {"x:0": _IMAGES}),
     "condition": (condition, {"x:0": _ROWS}),
     "condition_in_a_loop": (condition_in_a_loop, {"x:0": _ROWS}),
     "recurrent": (recurrent, {"x:0": _IMAGES}),
