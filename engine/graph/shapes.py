@@ -16,6 +16,21 @@ _message_of = later("laminar.engine.graph.graphdef", "shape_message")
 _dims_of_message = later("laminar.engine.graph.graphdef", "dims_of_message")
 
 
+class _Answer(int):
+    """True or False, with or without a call."""
+
+    __slots__ = ()
+
+    def __call__(self) -> bool:
+        return bool(self)
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+
+_YES, _NO = _Answer(True), _Answer(False)
+
+
 class TensorShape(tuple[Dim, ...]):
     """A tuple of dimensions, None where the size is unknown until run time.
 
@@ -56,9 +71,9 @@ class TensorShape(tuple[Dim, ...]):
         return tuple(self)
 
     @property
-    def is_fully_defined(self) -> bool:
-        """Whether every dimension is known."""
-        return None not in self
+    def is_fully_defined(self) -> _Answer:
+        """Whether every dimension is known; it may be called, too, as TensorFlow 1 does."""
+        return _YES if None not in self else _NO
 
     def num_elements(self) -> int | None:
         """The product of the dimensions, or None when it is unknown."""
@@ -172,8 +187,8 @@ class _UnknownShape(TensorShape):
         return None
 
     @property
-    def is_fully_defined(self) -> bool:
-        return False
+    def is_fully_defined(self) -> _Answer:
+        return _NO
 
     def num_elements(self) -> int | None:
         return None

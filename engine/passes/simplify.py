@@ -48,7 +48,7 @@ def _stands_for(found: GraphTensor, y: GraphTensor) -> bool:
     if found.dtype != y.dtype or found.op.device != y.op.device:
         return False
     merged = found.shape.is_compatible_with(y.shape)
-    return merged and (found.shape == y.shape or found.shape.is_fully_defined)
+    return merged and (found.shape == y.shape or found.shape.is_fully_defined())
 
 
 def _value(x: GraphTensor) -> Any:

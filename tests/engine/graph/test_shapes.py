@@ -45,10 +45,14 @@ def test_what_is_no_dimension(value: Any) -> None:
 
 def test_three_states() -> None:
     full, partial = TensorShape([2, 3]), TensorShape([2, None])
-    assert (full.is_fully_defined, full.num_elements(), full.as_list()) == (True, 6, [2, 3])
-    assert (partial.is_fully_defined, partial.num_elements()) == (False, None)
+    assert full.is_fully_defined  # with or without a call
+    assert not partial.is_fully_defined
+    assert not UNKNOWN.is_fully_defined
+    assert repr(full.is_fully_defined) == "True"
+    assert (full.is_fully_defined(), full.num_elements(), full.as_list()) == (True, 6, [2, 3])
+    assert (partial.is_fully_defined(), partial.num_elements()) == (False, None)
     assert partial.as_list() == [2, None]
-    assert (UNKNOWN.is_fully_defined, UNKNOWN.num_elements(), UNKNOWN.rank) == (False, None, None)
+    assert (UNKNOWN.is_fully_defined(), UNKNOWN.num_elements(), UNKNOWN.rank) == (False, None, None)
     assert (UNKNOWN.dims, UNKNOWN.ndims) == (None, None)
     assert TensorShape([0, None]).num_elements() is None
     assert TensorShape(()).num_elements() == 1
