@@ -44,6 +44,10 @@ ANSWER, ERROR, PONG = range(48, 51)
 HELLO = "laminar.Wire/Hello"
 INLINE_BYTES = 64 << 10  # of an envelope that goes along a link
 
+# gRPC answers pings whatever a process does; here it is Python, and one call of an extension may
+# keep the interpreter for seconds: it gets so many times longer.
+_PATIENCE = 4
+
 Done = Callable[[bytes | None, LaminarError | None], object]
 
 _HEAD = struct.Struct("<QdH")  # of a call: its number, seconds, the length of its method
@@ -318,13 +322,14 @@ class CallLink:
                 if self._is_broken or not self._waiting:
                     return None
                 if self._pinged:
-                    next_one = self._pinged + alive.timeout_seconds
+                    next_one = self._pinged + _PATIENCE * alive.timeout_seconds
                     hangs, asks = next_one <= now, False
                 else:
                     next_one = self._heard + alive.time_seconds
                     hangs, asks = False, next_one <= now
                     if asks:
-                        self._pinged, next_one = now, now + alive.timeout_seconds
+                        self._pinged = now
+                        next_one = now + _PATIENCE * alive.timeout_seconds
                 self._wakes = min(next_one, min(c.end for c in self._waiting.values()))
                 pause = max(self._wakes - now, 0.0) * 1e3 + 1
         for number in late:
@@ -337,7 +342,8 @@ class CallLink:
         if late:
             return self._expire()
         if hangs:
-            self._break("UNAVAILABLE", f"no sign of life came in {alive.timeout_seconds} s")
+            waited = _PATIENCE * alive.timeout_seconds
+            self._break("UNAVAILABLE", f"no sign of life came in {waited:g} s")
             self._pipe.close()
             return None
         if asks:
