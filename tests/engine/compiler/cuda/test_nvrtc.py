@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from laminar import ops
-from laminar.engine.compiler.cuda import nvrtc, source
+from laminar.engine.compiler.cuda import nvrtc, prelude, source
 from laminar.engine.cuda_program import Kernel
 from laminar.engine.errors import InternalError
 
@@ -24,36 +25,47 @@ ARCHITECTURES = ["sm_80", "sm_90"]
 MOST_REGISTERS = 128
 
 
-def check_code(kernel: Kernel, architecture: str) -> None:
-    """Compile a kernel, and see that it keeps all in registers."""
-    log = nvrtc.compile_source(kernel.source, architecture).log
-    spills = re.findall(r"(\d+) bytes spill", log)
-    assert spills == ["0", "0"], f"{log}\n{kernel.source}"
-    (registers,) = re.findall(r"Used (\d+) registers", log)
-    assert int(registers) <= MOST_REGISTERS, log
-    assert "bytes stack frame" not in log or "0 bytes stack frame" in log, log
+def compile_together(kernels: Iterable[Kernel], architecture: str) -> dict[str, str]:
+    """What the compiler says of each kernel: as one unit, which reads the prelude once."""
+    units = []
+    for kernel in {kernel.name: kernel for kernel in kernels}.values():
+        assert kernel.source.startswith(prelude.PRELUDE)
+        own = kernel.source.removeprefix(prelude.PRELUDE)
+        units.append(f"namespace in_{kernel.name} {{\n{own}\n}}\n")
+    log = nvrtc.compile_source(prelude.PRELUDE + "".join(units), architecture).log
+    _, *parts = re.split(r"Compiling entry function '(\w+)'", log)
+    said = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert len(said) == len(units)
+    return said
+
+
+def check_code(kernels: Iterable[Kernel], architecture: str) -> None:
+    """Compile kernels, and see that each keeps all in registers."""
+    for name, log in compile_together(kernels, architecture).items():
+        spills = re.findall(r"(\d+) bytes spill", log)
+        assert spills == ["0", "0"], f"{name}: {log}"
+        (registers,) = re.findall(r"Used (\d+) registers", log)
+        assert int(registers) <= MOST_REGISTERS, f"{name}: {log}"
+        assert "bytes stack frame" not in log or " 0 bytes stack frame" in log, f"{name}: {log}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_keep_all_in_registers(architecture: str) -> None:
-    kernels: dict[str, Kernel] = {}
+    kernels = list[Kernel]()
     for table in (test_cuda_loops.CASES, test_cuda_ops.CASES):
         for name, (fn, arrays) in table.items():
             case = build(name, fn, arrays)
             assert case is not None
-            kernels |= {kernel.name: kernel for kernel in case.program.kernels}
-    for kernel in kernels.values():
-        check_code(kernel, architecture)
+            kernels += case.program.kernels
+    check_code(kernels, architecture)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 def test_expressions_compile(dtype: str) -> None:
     cases = test_cuda_ops.expressions([dtype], (5, 16))
-    kernels = {k.name: k for case in cases for k in case.program.kernels}
-    for kernel in kernels.values():
-        nvrtc.compile_source(kernel.source, "sm_90")
+    assert compile_together((k for case in cases for k in case.program.kernels), "sm_90")
 
 
 @pytest.mark.slow
@@ -61,9 +73,7 @@ def test_a_training_step_compiles() -> None:
     """What is one launch for many arrays, too."""
     with on_shim() as device:
         trained(perceptron, *batches((20,)))
-    for program in device.programs:
-        for kernel in program.kernels:
-            check_code(kernel, "sm_90")
+    check_code((k for program in device.programs for k in program.kernels), "sm_90")
 
 
 def test_machine_code_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
