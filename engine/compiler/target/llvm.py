@@ -46,6 +46,7 @@ def features(vector: int) -> str:
     return found
 
 
+@functools.cache
 def _features(vector: int) -> Any:
     """The host's features without those of wider vectors than `vector` bytes."""
     found = binding().get_host_cpu_features()
