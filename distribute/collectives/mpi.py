@@ -43,6 +43,8 @@ _WAITED: Final = "\1"  # at the beginning of an alarm: its time has run out
 _LOOKS: Final = 64  # at a request, between two looks at the clock
 _SPIN_SECONDS: Final = 1e-3  # after so long, this process lets others have its core
 _PAUSE_SECONDS: Final = 1e-4
+_LONGEST_PAUSE_SECONDS: Final = 1e-3
+_PAUSE_SHARE: Final = 0.01  # of the time that it has waited: by so much it may come late
 _FAREWELL_SECONDS: Final = 5.0
 _PATIENCE_SECONDS: Final = 1.0  # how much later another worker's time runs out
 _PART: Final = 1 << 28  # elements in one call: counts of MPI have 31 bits
@@ -237,7 +239,8 @@ class MPIGroup(Group):
             if now - begin > self.timeout_seconds:
                 self._give_up_waiting(what)
             if now - begin > _SPIN_SECONDS:
-                time.sleep(_PAUSE_SECONDS)
+                pause = max(_PAUSE_SECONDS, _PAUSE_SHARE * (now - begin))
+                time.sleep(min(pause, _LONGEST_PAUSE_SECONDS))
 
     def _hear(self, now: float, begin: float, what: str) -> None:
         """Raise an error if another process has failed, has given up waiting, or ended."""
