@@ -7,16 +7,17 @@ rule counts when it ran while `check_op` checked gradients, and the check passed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from laminar.engine.gradients import backprop
 from laminar.engine.graph import TensorSpec
 from laminar.engine.ops.core import dispatch
-from laminar.engine.ops.core.registry import OpDef, all_ops, no_gradient
+from laminar.engine.ops.core.registry import OpDef, no_gradient
 
 from . import harness
 
@@ -135,19 +136,16 @@ def _watch(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> N
 def watch_gradients(patch: pytest.MonkeyPatch) -> set[str]:
     """A set that receives the type of each op of which a gradient rule runs while `patch` lasts."""
     used: set[str] = set()
+    run = backprop._gradient_of
 
-    def watched(op: OpDef, rule: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any) -> Any:
-            used.add(op.type)
-            return rule(*args)
+    def watched(record: Any, douts: list[Any], by_rows: Collection[int]) -> Any:
+        definition = record.definition
+        has_rule = isinstance(definition, OpDef) and definition.gradient not in (None, no_gradient)
+        if has_rule and not (by_rows and definition.inner_row_gradient):
+            used.add(definition.type)
+        return run(record, douts, by_rows)
 
-        return run
-
-    for op in all_ops().values():
-        if op.gradient not in (None, no_gradient):
-            patch.setattr(op, "gradient", watched(op, op.gradient))
-        if op.row_gradient is not None:
-            patch.setattr(op, "row_gradient", watched(op, op.row_gradient))
+    patch.setattr(backprop, "_gradient_of", watched)
     return used
 
 
