@@ -13,8 +13,11 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-# Keras is the reference that files and arithmetic are compared with; any backend serves.
-os.environ.setdefault("KERAS_BACKEND", "jax")
+from . import keras_on_jax
+
+# Keras is the reference that files and arithmetic are compared with. Any backend serves where
+# nothing is trained: this one compiles nothing. keras_on_jax.py runs what needs another.
+os.environ.setdefault("KERAS_BACKEND", "numpy")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # its code is compiled to run once
 # What the compiler gets wrong is an error here, not a reason to run without it.
 os.environ.setdefault("LAMINAR_FALLBACK", "never")
@@ -92,6 +95,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
+        gc.set_threshold(10_000)  # passes take time, and find little
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -103,6 +107,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):  # workers begin with the files that take longest
         long = {item.path for item in items if "slow" in item.keywords}
         items.sort(key=lambda item: (not item.nodeid.startswith(_OPS), item.path not in long))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not keras_on_jax.goes_there(pyfuncitem):
+        return None
+    keras_on_jax.check(pyfuncitem)
+    return True
+
+
+def pytest_sessionfinish() -> None:
+    keras_on_jax.close()
 
 
 def names_of_threads_left(before: Collection[threading.Thread]) -> list[str]:

@@ -110,19 +110,6 @@ def test_failing_disk_leaves_the_earlier_file(
 # Keras itself
 
 
-@pytest.fixture
-def keras() -> Any:
-    for backend in ("torch", "jax"):
-        if os.environ.get("KERAS_BACKEND", backend) == backend:
-            try:
-                __import__(backend)
-            except ImportError:
-                continue
-            os.environ["KERAS_BACKEND"] = backend
-            return pytest.importorskip("keras")
-    pytest.skip("neither torch nor jax is there for Keras")
-
-
 def tiny(keras: Any) -> Any:
     dense = keras.layers.Dense(3, name="first", activation="relu")
     model = keras.Sequential([keras.Input((4,)), dense, keras.layers.Dense(2, dtype="bfloat16")])
@@ -132,7 +119,9 @@ def tiny(keras: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")  # Keras's own
-def test_read_what_keras_wrote(keras: Any, tmp_path: Path) -> None:
+@pytest.mark.keras_on_jax
+def test_read_what_keras_wrote(tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras")
     path = tmp_path / "model.keras"
     model = tiny(keras)
     model.save(path)
@@ -154,7 +143,9 @@ def test_read_what_keras_wrote(keras: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # Keras's own
-def test_keras_reads_what_is_written(keras: Any, tmp_path: Path) -> None:
+@pytest.mark.keras_on_jax
+def test_keras_reads_what_is_written(tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras")
     path = tmp_path / "model.keras"
     model = tiny(keras)
     model.save(path)

@@ -42,6 +42,7 @@ def test_own_script(name: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SHARED)
+@pytest.mark.keras_on_jax
 def test_script_gives_what_keras_gives(name: str) -> None:
     keras = pytest.importorskip("keras")
     found = run(name)

@@ -63,6 +63,7 @@ def test_groups_are_of_a_matrix() -> None:
         quantizers.abs_max_quantize_grouped_with_zero_point(np.zeros((3, 3)), 0)
 
 
+@pytest.mark.keras_on_jax
 def test_scales_of_8_bits_of_floating_point(keras: Any) -> None:
     amax = np.array([0.0, 2.0, np.inf, np.nan, 500.0], "float32")
     scale = np.array([3.0, 3.0, 3.0, 3.0, 3.0], "float32")
@@ -86,6 +87,7 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("low", "high", "bits", "narrow"), RANGES)
+@pytest.mark.keras_on_jax
 def test_fake_quantization(keras: Any, low: float, high: float, bits: int, narrow: bool) -> None:
     x = np.linspace(low - 1, high + 1, 41, dtype="float32").reshape(1, 41)
     weights = rng.normal(size=x.shape).astype("float32")
@@ -107,6 +109,7 @@ def test_fake_quantization(keras: Any, low: float, high: float, bits: int, narro
     np.testing.assert_allclose(dhigh, weights[x >= top].sum(), rtol=1e-5)
 
 
+@pytest.mark.keras_on_jax
 def test_fake_quantization_of_channels(keras: Any) -> None:
     x = rng.normal(size=(4, 3, 2)).astype("float32") * 4
     low, high = np.array([-1, -2, -3.0], "float32"), np.array([1, 4, 2.0], "float32")

@@ -36,6 +36,7 @@ CASES: list[Any] = [
 
 
 @pytest.mark.parametrize(("name", "kwargs", "shape"), CASES)
+@pytest.mark.keras_on_jax
 def test_layer(name: str, kwargs: dict[str, Any], shape: tuple[int, ...]) -> None:
     check_layer(getattr(layers, name), kwargs, shape, expected_output_shape=shape)
     check_agreement(name, kwargs, shape)
@@ -65,6 +66,7 @@ def test_leaky_relu_takes_the_old_name_of_its_slope() -> None:
 
 
 @pytest.mark.parametrize("axis", [-1, 1, [1, 2]])
+@pytest.mark.keras_on_jax
 def test_masked_softmax(axis: Any) -> None:
     mask = np.random.default_rng(1).random((3, 4, 5)) > 0.4
     mask[0] = False

@@ -163,6 +163,7 @@ def agreement_cases() -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kwargs", "shape"), agreement_cases())
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras
 def test_agrees_with_keras(name: str, kwargs: dict[str, Any], shape: tuple[int, ...]) -> None:
     check_agreement(name, kwargs, shape)
 

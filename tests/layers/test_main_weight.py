@@ -163,6 +163,7 @@ def test_some_layers_of_a_model(filters: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["laminar to keras", "keras to laminar"])
+@pytest.mark.keras_on_jax
 def test_files_travel(way: str, tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     writer, reader = (laminar, keras) if way.startswith("laminar") else (keras, laminar)

@@ -253,6 +253,7 @@ def test_discretization_refuses_to_adapt() -> None:
 
 @pytest.mark.parametrize("mode", ["one_hot", "multi_hot", "count"])
 @pytest.mark.parametrize("shape", [(12,), (12, 1), (4, 3), (2, 3, 2), ()])
+@pytest.mark.keras_on_jax
 def test_category_encoding_agrees_with_keras(mode: str, shape: tuple[int, ...]) -> None:
     keras = pytest.importorskip("keras")
     kwargs: dict[str, Any] = {"num_tokens": 4, "output_mode": mode}

@@ -279,6 +279,7 @@ def test_masks_pass_through_layers() -> None:
 
 @pytest.mark.slow
 @KERAS_WARNS
+@pytest.mark.keras_on_jax
 def test_training_as_keras_does() -> None:
     keras = pytest.importorskip("keras")
 

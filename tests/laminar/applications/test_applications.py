@@ -133,6 +133,7 @@ def test_parameters(name: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize("name", REFERENCE)
+@pytest.mark.keras_on_jax
 def test_files_of_keras(name: str, tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     theirs = filled(bare(keras, name))

@@ -22,6 +22,7 @@ def test_told_as_by_keras(name: str) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.keras_on_jax
 def test_the_reference_is_what_keras_tells() -> None:
     keras = pytest.importorskip("keras")
     with warnings.catch_warnings():

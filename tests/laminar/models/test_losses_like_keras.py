@@ -36,6 +36,7 @@ def test_losses_are_those_of_keras(model: str, optimizer: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("model", "optimizer"), pairs())
+@pytest.mark.keras_on_jax
 def test_losses_are_those_that_keras_gives_now(model: str, optimizer: str) -> None:
     keras = pytest.importorskip("keras")
     expected = EXPECTED[f"{model} {optimizer}"]

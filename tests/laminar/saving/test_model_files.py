@@ -210,6 +210,7 @@ def compiled(model: Any, module: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.keras_on_jax
 def test_laminar_opens_what_keras_wrote(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     theirs = compiled(keras_model(keras), keras)

@@ -259,6 +259,7 @@ def trained(keras: Any) -> tuple[Any, list[Any]]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.keras_on_jax
 def test_laminar_opens_what_keras_wrote(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     theirs, xs = trained(keras)

@@ -68,6 +68,7 @@ def test_round_trip(tmp_path: Path, size: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.keras_on_jax
 def test_keras_reads_and_writes_them_too(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     theirs = model_of(keras)

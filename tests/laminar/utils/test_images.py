@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +97,6 @@ def test_mistakes(tmp_path: Path) -> None:
 
 
 def keras_utils() -> Any:
-    if "jax" not in sys.modules and "torch" not in sys.modules:
-        pytest.importorskip("torch")
     return pytest.importorskip("keras").utils
 
 

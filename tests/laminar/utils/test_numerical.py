@@ -63,6 +63,7 @@ def test_normalize(axis: int, order: int) -> None:
     np.testing.assert_allclose(np.asarray(tensor), expected, rtol=1e-6)
 
 
+@pytest.mark.keras_on_jax
 def test_agrees_with_keras() -> None:
     keras = pytest.importorskip("keras")
     x = np.random.default_rng(0).normal(size=(3, 4))
