@@ -88,7 +88,7 @@ class Server:
                 lease_seconds,
                 limits,
                 roots,
-                keepalive or Keepalive(),
+                Keepalive() if keepalive is None else keepalive,
             )
             definition = ServerDef(spec.as_dict(), job, task_index, protocol, config, settings)
         self.server_def = definition

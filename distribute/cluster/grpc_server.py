@@ -66,6 +66,11 @@ class Settings:
             raise InvalidArgumentError(
                 f"lease_seconds must be more than 0, got {self.lease_seconds}"
             )
+        if not isinstance(self.keepalive, Keepalive):
+            raise InvalidArgumentError(
+                f"keepalive must be a Keepalive, got {self.keepalive!r}",
+                remedy="Server(..., keepalive=laminar.distribute.Keepalive(time_seconds=10.0))",
+            )
 
 
 class _State(enum.Enum):

@@ -443,3 +443,5 @@ def test_keepalive_of_a_server_is_that_of_all_its_connections() -> None:
         assert channels.keepalive == channels.twin().keepalive == quick
     with pytest.raises(errors.InvalidArgumentError, match="time_seconds"):
         Server({"a": ["localhost:0"]}, keepalive=Keepalive(0.0))
+    with pytest.raises(errors.InvalidArgumentError, match=r"a Keepalive, got 10\.0"):
+        Server({"a": ["localhost:0"]}, keepalive=cast(Any, 10.0))
