@@ -242,8 +242,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not (folder / _TOKEN).exists():
             made.append(make_token(folder))
         made += [make_certificate(folder, n, options.hosts, options.days) for n in options.names]
-    except (LaminarError, OSError) as error:
-        print(error, file=sys.stderr)
+    except LaminarError as error:
+        remedy = f" ({error.remedy})" if error.remedy else ""
+        print(f"laminar: {error.message}{remedy}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"laminar: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     print("\n".join(map(str, made)))
     return 0

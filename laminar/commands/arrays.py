@@ -67,9 +67,12 @@ def as_arrays(value: Any, who: str) -> Any:
     """Lists as arrays, in an object by names.
 
     Raises:
-        DataLossError: rows differ in length, or there is something else than numbers and texts.
+        DataLossError: rows differ in length, there is something else than numbers and texts, or
+            nothing.
     """
     if isinstance(value, dict):
+        if not value:
+            raise DataLossError(f"{who}: an object without arrays")
         return {name: as_arrays(item, who) for name, item in value.items()}
     try:
         found = np.asarray(value)

@@ -186,7 +186,9 @@ def test_the_cache_is_cleared_and_nothing_else(
         (["predict", "{1}/m.keras", "--input", "{0}/notes.txt"], "expected a .npy"),
         (["predict", "{1}/m.keras", "--input", "{0}/bad.npy"], "is no .npy file"),
         (["predict", "{1}/m.keras", "--input", "{0}/bad.json"], "is not JSON"),
+        (["predict", "{1}/m.keras", "--input", "{0}/none.json"], "an object without arrays"),
         (["predict", "{1}/m.laminar", "--input", "{0}/wide.json"], "expected f"),
+        (["certs", "{0}/notes.txt"], "notes.txt: File exists"),
         (["predict", "{1}/m.laminar", "--input", "{1}/x.npy", "--endpoint", "no"], "no endpoint"),
         (
             ["predict", "{1}/m.keras", "--input", "{1}/x.npy", "--output", "{0}/y.txt"],
@@ -211,6 +213,7 @@ def test_what_goes_wrong_is_one_line(
     (tmp_path / "notes.txt").write_text("a\nb")
     for name in ("bad.keras", "bad.npy", "bad.json"):
         (tmp_path / name).write_bytes(b"\x93NUMPY\n{[nothing")
+    (tmp_path / "none.json").write_text("{}")
     (tmp_path / "wide.json").write_text("[[1, 2]]")
     assert main([a.format(tmp_path, files) for a in arguments]) == 1
     told = capsys.readouterr()
