@@ -131,7 +131,15 @@ class InvalidArgumentError(LaminarError, ValueError):
 
 
 class UnknownSizeError(InvalidArgumentError, TypeError):
-    """Python asks for the length of what has none before run time."""
+    """Python asks for the length of what has none before run time.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     len(engine.placeholder("float32", [None]))
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.UnknownSizeError: len() of Placeholder:0 (float32[?]) is ...
+    """
 
 
 class ShapeError(InvalidArgumentError):
@@ -223,7 +231,15 @@ class FailedPreconditionError(LaminarError, RuntimeError, ValueError):
 
 
 class UnknownTruthError(FailedPreconditionError, TypeError):
-    """Python asks for the truth of what has no value before run time."""
+    """Python asks for the truth of what has no value before run time.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     bool(engine.placeholder("bool", []))
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.UnknownTruthError: data-dependent control flow: the truth ...
+    """
 
 
 class AbortedError(LaminarError):

@@ -22,6 +22,10 @@ class Keepalive:
     Attributes:
         time_seconds: between pings.
         timeout_seconds: until an answer must have come.
+
+    Examples:
+        >>> laminar.distribute.Keepalive(time_seconds=10.0, timeout_seconds=5.0).timeout_seconds
+        5.0
     """
 
     time_seconds: float = 10.0

@@ -89,6 +89,13 @@ class SparseFeature(NamedTuple):
         dtype: of the values: float32, int64 or string.
         size: of the axis, or a list of them.
         already_sorted: whether the values of each example are in row-major order.
+
+    Examples:
+        >>> data = engine.encode_example({"at": [2], "value": [0.5]})
+        >>> feature = engine.SparseFeature("at", "value", "float32", 4)
+        >>> found = engine.parse_single_example(data, {"x": feature})["x"]
+        >>> engine.sparse_tensor_to_dense(found)
+        Tensor([0. , 0. , 0.5, 0. ], shape=(4,), dtype=float32)
     """
 
     index_key: str | Sequence[str]
