@@ -27,6 +27,7 @@ import select
 import struct
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 from laminar.engine.errors import CancelledError, LaminarError
@@ -118,6 +119,9 @@ class CallLink:
         self._poller.register(pipe.fileno(), select.POLLIN)
         self._poller.register(self._wake, select.POLLIN)
         self._buffer = bytearray(MOST_BYTES)
+        # Also where nobody closes the link, but its owner is forgotten.
+        self._ends = weakref.finalize(self, _end, pipe, self._wake)
+        self._ends.atexit = False
 
     @property
     def is_broken(self) -> bool:
@@ -199,8 +203,13 @@ class CallLink:
             if is_first:
                 raise LinkGoneError
         if is_early:
-            os.eventfd_write(self._wake, 1)
+            self._wake_reader()
         return number, call
+
+    def _wake_reader(self) -> None:
+        with self._lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
 
     def _finish(self, number: int, answer: bytes | None, error: LaminarError | None) -> None:
         """A call has its answer; nothing happens where it is over."""
@@ -352,8 +361,11 @@ class CallLink:
 
     def _end(self) -> None:
         """Close what is open; the one thread that reads, or would, does it."""
-        self._pipe.end()
         with self._lock:
-            if self._wake >= 0:
-                os.close(self._wake)
-                self._wake = -1
+            self._wake = -1
+        self._ends()
+
+
+def _end(pipe: LocalPipe, wake: int) -> None:
+    pipe.end()
+    os.close(wake)

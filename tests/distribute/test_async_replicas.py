@@ -166,7 +166,7 @@ def numbers(text: str) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["ps", "0"])
+@pytest.mark.parametrize("victim", ["ps", pytest.param("0", marks=pytest.mark.exhaustive)])
 def test_each_gradient_is_applied_at_most_once_when_the_server_or_the_chief_is_killed(
     tmp_path: Path, victim: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import socket
 import threading
@@ -16,7 +17,7 @@ import pytest
 from laminar.distribute.wire import Call, Channels, Limits, RateLimit, WireServer
 from laminar.distribute.wire.envelopes import TICKET_BYTES, open_envelope, seal
 from laminar.distribute.wire.links import ATTACH, message
-from laminar.distribute.wire.local_calls import HELLO, call_message
+from laminar.distribute.wire.local_calls import HELLO, CallLink, call_message
 from laminar.distribute.wire.local_pipe import LocalPipe, boot_id
 from laminar.engine.errors import (
     CancelledError,
@@ -320,3 +321,19 @@ def _said(name: bytes, *packets: bytes) -> bytes:
             return connection.recv(1 << 16)
         except OSError:
             return b""
+
+
+def test_a_link_that_is_forgotten_closes_what_it_has_open() -> None:
+    """Nobody has closed it: its owner was not closed either."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    dropped = CallLink(LocalPipe(ours), QUICK)
+    wake = dropped._wake
+    os.fstat(wake)
+    before = num_fds()
+    del dropped
+    gc.collect()
+    assert ours.fileno() == -1
+    assert num_fds() == before - 1
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(wake)
+    theirs.close()

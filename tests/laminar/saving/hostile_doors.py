@@ -9,6 +9,7 @@ Python is made to do, and prints what went wrong as JSON: nothing, if all is wel
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -67,6 +68,7 @@ class Watch:
     def __init__(self, folder: Path) -> None:
         for name in dir(laminar.ops):  # what laminar loads by need is no doing of a file
             getattr(laminar.ops, name)
+        importlib.import_module("laminar.applications")  # has layers of its own
         self.folder = os.fspath(folder)
         self.secret = os.path.join(self.folder, SECRET)
         self.seen: list[str] = []
