@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,10 @@ class SpawnedCluster:
             process.wait(20)
             assert process.stdout is not None
             process.stdout.close()
+        if number == signal.SIGSTOP:  # each thread stops when it comes to it
+            deadline = time.monotonic() + 20
+            while _runs(process.pid) and time.monotonic() < deadline:
+                time.sleep(0.001)
 
     def start(self, name: str) -> None:
         """A new process at the address of one that has ended."""
@@ -90,3 +95,12 @@ def spawned_cluster(
         yield cluster
     finally:
         cluster.stop()
+
+
+def _runs(pid: int) -> bool:
+    """Whether a thread of a process has not been stopped."""
+    for status in Path(f"/proc/{pid}/task").glob("*/stat"):
+        state = status.read_text().rpartition(")")[2].split()[0]
+        if state not in "TtZX":
+            return True
+    return False

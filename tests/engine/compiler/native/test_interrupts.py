@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -49,6 +50,7 @@ def loop() -> tuple[Any, Any]:
 def is_interrupted(run: Callable[[], Any]) -> bool:
     """Whether a SIGINT that comes soon after it has begun ends it."""
     timer = threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT])
+    gc.disable()  # what is raised in its callbacks, such as those of hypothesis, is lost
     try:
         timer.start()
         run()
@@ -56,6 +58,7 @@ def is_interrupted(run: Callable[[], Any]) -> bool:
         return True
     finally:
         timer.join()
+        gc.enable()
     return False
 
 
