@@ -78,6 +78,7 @@ from .linalg import solve as solve
 from .math import add_n as add_n
 from .math import arithmetic as arithmetic
 from .math import bessel as bessel
+from .math import bessel_scaled as bessel_scaled
 from .math import bits as bits
 from .math import cast as cast
 from .math import compare as compare
@@ -86,9 +87,13 @@ from .math import cumulative as cumulative
 from .math import elementary as elementary
 from .math import fft as fft
 from .math import gamma as gamma
+from .math import incomplete_beta as incomplete_beta
+from .math import incomplete_gamma as incomplete_gamma
+from .math import normal_quantile as normal_quantile
 from .math import numbers as numbers
 from .math import reduce as reduce
 from .math import special as special
+from .math import zeta as zeta
 from .nn import activations as activations
 from .nn import adaptive_pooling as adaptive_pooling
 from .nn import conv_transpose as conv_transpose

@@ -77,6 +77,7 @@ _DECLARED: Mapping[str, str] = {
         "Add Sub Mul Div FloorDiv FloorMod TruncMod Maximum Minimum Neg Abs Sign Floor Ceil "
         "Round Trunc Square Reciprocal Conj"
     ),
+    "ops.math.bessel_scaled": "BesselIe",
     "ops.math.bits": "Bitcast",
     "ops.math.cast": "Cast",
     "ops.math.compare": (
@@ -92,6 +93,9 @@ _DECLARED: Mapping[str, str] = {
         "Asinh Acosh Atanh Sigmoid Sinc Erf Erfc Erfinv Lgamma Digamma Polygamma BesselI"
     ),
     "ops.math.fft": "Fft Rfft Irfft",
+    "ops.math.incomplete_beta": "Betainc",
+    "ops.math.incomplete_gamma": "Igamma Igammac IgammaGradA",
+    "ops.math.normal_quantile": "Ndtri",
     "ops.math.numbers": (
         "CopySign SignBit NextAfter NextAfterHalf Heaviside Gcd Lcm ClipByValue NanToNum Ldexp"
     ),
@@ -99,6 +103,7 @@ _DECLARED: Mapping[str, str] = {
         "KeptShape Sum Mean Variance Prod Max Min All Any LogSumExp EuclideanNorm CountNonzero "
         "ArgMax ArgMin"
     ),
+    "ops.math.zeta": "Zeta PolygammaOf",
     "ops.nn.activations": (
         "ReluGrad Relu Relu6Grad Relu6 HardTanhGrad HardTanh HardSigmoidGrad HardSigmoid "
         "SparseSigmoidGrad SparseSigmoid LeakyReluGrad LeakyRelu HardShrinkGrad HardShrink "

@@ -31,16 +31,27 @@ def _asymptotic_series(order: int) -> list[float]:
 
 def bessel_i(xp: Any, order: int, x: Array) -> Array:
     """I of a whole order >= 0: sum over k of (x / 2)**(2 k + order) / (k! (k + order)!)."""
+    return _bessel(xp, order, x, scaled=False)
 
+
+def bessel_ie(xp: Any, order: int, x: Array) -> Array:
+    """exp(-|x|) * I(x), which goes to 0 where I overflows."""
+    return _bessel(xp, order, x, scaled=True)
+
+
+def _bessel(xp: Any, order: int, x: Array, scaled: bool) -> Array:
     def small(x: Array) -> Array:
         half = 0.5 * x
-        return half**order * polynomial(half * half, _power_series(order))
+        y = half**order * polynomial(half * half, _power_series(order))
+        return y * xp.exp(-xp.abs(x)) if scaled else y
 
     def large(x: Array) -> Array:
         size = xp.abs(x)
-        root = xp.exp(0.5 * size)  # exp(x) overflows before I does
-        y = root * (polynomial(1 / size, _asymptotic_series(order)) / xp.sqrt(math.tau * size))
-        return xp.sign(x) ** order * (y * root)
+        y = polynomial(1 / size, _asymptotic_series(order)) / xp.sqrt(math.tau * size)
+        if not scaled:
+            root = xp.exp(0.5 * size)  # exp(x) overflows before I does
+            y = root * y * root
+        return xp.sign(x) ** order * y
 
     @in_double
     def fn(xp: Any, x: Array) -> Array:
@@ -50,7 +61,7 @@ def bessel_i(xp: Any, order: int, x: Array) -> Array:
             x,
             (size <= _LARGE, small),
             ((size > _LARGE) & (size < xp.inf), large),
-            (size == xp.inf, lambda x: x if order % 2 else xp.abs(x)),
+            (size == xp.inf, lambda x: 1 / x if scaled else x if order % 2 else xp.abs(x)),
         )
 
     return fn(xp, x)

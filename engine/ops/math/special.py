@@ -213,6 +213,19 @@ _SQRT_HALF = math.sqrt(0.5)
 
 
 @in_double
+def normal_quantile(xp: Any, p: Array) -> Array:
+    """The z for which normal_cdf(z) = p; infinite at 0 and 1, NaN beyond."""
+    q = p - 0.5
+    smaller = xp.minimum(p, 1 - p)
+    r = xp.sqrt(-xp.log(smaller))
+    centre = q * ratio(0.180625 - q * q, _QUANTILE_CENTRE)
+    tail = xp.where(r <= 5, ratio(r - 1.6, _QUANTILE_TAIL), ratio(r - 5, _QUANTILE_FAR))
+    y = xp.where(xp.abs(q) <= 0.425, centre, xp.copysign(tail, q))
+    y = xp.where(smaller == 0, xp.copysign(xp.inf, q), y)
+    return xp.where(smaller < 0, xp.nan, y)
+
+
+@in_double
 def erfinv(xp: Any, x: Array) -> Array:
     """The y for which erf(y) = x: the normal quantile of (1 + x) / 2, divided by sqrt(2)."""
     size = xp.abs(x)
