@@ -104,7 +104,7 @@ class AsyncReplicas:
             self._counts = Variable(
                 np.zeros(self._most + 1, np.int64), trainable=False, name=f"{self._name}/staleness"
             )
-            begun = step.value
+            begun = step.as_tensor()
         applied = self._optimizer.apply_gradients(grads_and_vars, global_step=step)
         with beside(step), control_dependencies(applied.control_inputs or [applied]):
             others = step.read_value() - begun - 1

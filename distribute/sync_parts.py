@@ -79,7 +79,7 @@ class Parts:
         self._accumulators = [accumulator_for(name, g, v) for g, v in pairs]
         self._pairs = pairs
         self._given = [
-            a.apply_grad(*parts_of(g), self.local_step.value, replica=replica)
+            a.apply_grad(*parts_of(g), self.local_step.as_tensor(), replica=replica)
             for a, (g, _) in zip(self._accumulators, pairs, strict=True)
         ]
         own = queues[replica]
@@ -90,7 +90,7 @@ class Parts:
         self.drain = own.dequeue_many(own.size())
         with control_dependencies(self._given):
             self.token = own.dequeue()
-        now = step.value
+        now = step.as_tensor()
         self.chief_init = group(
             *(a.reset(now) for a in self._accumulators),
             self.local_step.assign(now),
@@ -100,7 +100,11 @@ class Parts:
         self.refuse = operation(
             scatter_update(self.settings, [3], np.array([replica + 1], np.int64))
         )
-        self.look = (self.settings.value, step.value, self._accumulators[0].num_accumulated())
+        self.look = (
+            self.settings.as_tensor(),
+            step.as_tensor(),
+            self._accumulators[0].num_accumulated(),
+        )
         self.local_init = operation(self.local_step.assign(now))
         left = [a.leave(replica, total) for a in self._accumulators]
         with control_dependencies(left):

@@ -79,8 +79,9 @@ class Adafactor(Optimizer):
             factored = len(w.shape) >= 2
             dtype = w.dtype if factored else "int32"
             row, column = (w.shape[:-1], w.shape[:-2] + w.shape[-1:]) if factored else ((), ())
-            self._rows.append(self.add_variable(row, dtype=dtype, name=w.name))
-            self._columns.append(self.add_variable(column, dtype=dtype, name=w.name))
+            name = w.name.partition(":")[0]  # a variable of compat.v1 has the name of a tensor
+            self._rows.append(self.add_variable(row, dtype=dtype, name=name))
+            self._columns.append(self.add_variable(column, dtype=dtype, name=name))
             self._velocities.append(self.add_variable_from_reference(w, "velocity"))
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:

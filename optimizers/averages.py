@@ -71,7 +71,7 @@ class Averages(Slots):
             return  # before the first step there are no averages
         for v, average in self._laminar_averaged():
             value = v.numpy()
-            v.assign(average.value)
+            v.assign(average.as_tensor())
             average.assign(value)
         self._laminar_averages_in_place = in_place
 
@@ -87,6 +87,6 @@ class Averages(Slots):
         for v in var_list:
             average = self._model_variables_moving_average[self._get_variable_index(v)]
             if average is not None and in_place:
-                average.assign(v.value)
+                average.assign(v.as_tensor())
             elif average is not None:
                 v.assign(average)

@@ -58,7 +58,7 @@ class Lamb(MomentOptimizer):
         v = self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
         v_hat = v / (1 - self.beta_2**t)
         r = root_quotient(m / (1 - self.beta_1**t), v_hat, self.epsilon)
-        self.assign_sub(variable, learning_rate * _trust_ratio(variable.value, r) * r)
+        self.assign_sub(variable, learning_rate * _trust_ratio(variable.as_tensor(), r) * r)
 
 
 def _trust_ratio(w: Tensor, r: Tensor) -> Any:

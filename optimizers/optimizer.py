@@ -493,7 +493,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
             self._laminar_average(variables)
         for v in updated:
             if v.constraint is not None:
-                self.assign(v, v.constraint(v.value))
+                self.assign(v, v.constraint(v.as_tensor()))
         self.assign_add(self._iterations, 1)
 
     def _laminar_update(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:

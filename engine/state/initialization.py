@@ -144,7 +144,7 @@ def report_uninitialized_variables(
         array([b'w'], dtype=object)
     """
     found = [*global_variables(), *local_variables()] if variables is None else list(variables)
-    pairs = [(v.name, v.handle) for v in found]
+    pairs = [(v.path, v.handle) for v in found]
     return _report_on(pairs if variables is not None else pairs + _tables(), name)
 
 
@@ -212,5 +212,5 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
-    named = (v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step")
+    named = (v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.path == "global_step")
     return found[0] if found else next(named, None)

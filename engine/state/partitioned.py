@@ -84,8 +84,9 @@ class PartitionedVariable(Operators):
 
     def _concat(self) -> Tensor:
         if len(self._parts) == 1:
-            return identity(self._parts[0].value, name=self.name)
-        return identity(concat([part.value for part in self._parts], self.axis), name=self.name)
+            return identity(self._parts[0].as_tensor(), name=self.name)
+        values = [part.as_tensor() for part in self._parts]
+        return identity(concat(values, self.axis), name=self.name)
 
     def as_tensor(self) -> Tensor:
         """`value`, as a call."""

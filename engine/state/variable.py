@@ -42,6 +42,7 @@ from .initial_values import initial_value_of
 from .standalone_initializers import InitialValues
 from .stateless import current_scope
 from .variable_operators import VariableOperators
+from .variable_reading import VariableReading
 
 
 class _Local(threading.local):
@@ -87,7 +88,7 @@ class PartOf(NamedTuple):
     extents: tuple[tuple[int, int], ...]
 
 
-class Variable(Operators, metaclass=CreatedByScopes):
+class Variable(VariableReading, Operators, metaclass=CreatedByScopes):
     """A tensor that keeps its value between steps, and can be updated.
 
     In eager code and functions the value is there at once, and lives as long as this object. In a
@@ -442,6 +443,10 @@ class Variable(Operators, metaclass=CreatedByScopes):
     @property
     def value(self) -> Tensor:
         """The value now, as a tensor."""
+        return self.as_tensor()
+
+    def as_tensor(self) -> Tensor:
+        """`value`, as a call."""
         read = self.read_value()
         wanted = reading.dtype
         return cast(read, wanted) if wanted is not None and self._casts else read
@@ -476,19 +481,9 @@ class Variable(Operators, metaclass=CreatedByScopes):
         Where the initializer runs in the same step, it is what that assigns.
         """
         if self._graph is None:
-            return self.value
+            return self.as_tensor()
         with self._graph.as_default(), self._graph.colocate_with(self.op):
             return variable.initialized_value(self._handle, self.initial_value)
-
-    def __laminar_tensor__(self) -> Tensor:
-        return self.value
-
-    def numpy(self) -> Any:
-        """The value as a NumPy array of its own."""
-        return self.read_value().numpy()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.read_value(), dtype=dtype, copy=copy)
 
     def eval(self, session: Any = None) -> Any:
         """The value in a session."""
@@ -505,21 +500,6 @@ class Variable(Operators, metaclass=CreatedByScopes):
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value; a variable outside of graphs always has."""
         return apply(variable.is_initialized, (self._handle,), {}, name)[0]
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-    def __int__(self) -> int:
-        return int(self.value)  # type: ignore[call-overload,no-any-return]  # an eager tensor
-
-    def __float__(self) -> float:
-        return float(self.value)  # type: ignore[arg-type]  # an eager tensor
-
-    def __len__(self) -> int:
-        return len(self.value)  # type: ignore[arg-type]  # tensors have a length
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.value)
 
     # Updating
 

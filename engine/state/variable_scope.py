@@ -184,7 +184,7 @@ def _regularize(variable: Any, regularizer: Callable[[Any], Any]) -> None:
         return
     root = graph.root
     with root.as_default(), root.control_dependencies(None), root.name_scope(None):
-        with root.name_scope(f"{variable.name}/Regularizer/"):
+        with root.name_scope(f"{variable.path}/Regularizer/"):
             loss = regularizer(variable)
         if loss is not None:
             root.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

@@ -413,7 +413,7 @@ class Supervisor:
 
 def _check_devices(graph: Graph) -> None:
     """Raise where a process that is not the chief would have variables of its own."""
-    alone = [v.name for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if not v.device]
+    alone = [v.path for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if not v.device]
     if alone:
         raise InvalidArgumentError(
             f"Supervisor: who is not the chief shares the variables of others, but "

@@ -14,6 +14,7 @@ from laminar.engine.state import GraphKeys
 
 from .adapting import in_graph
 from .values import tensor
+from .variable_class import named
 
 
 class ExponentialMovingAverage:
@@ -57,7 +58,7 @@ class ExponentialMovingAverage:
                 if id(value) in self._biased:
                     updates.append(self._debiased(average, value, keep))
                     continue
-                updates.append(average.assign_sub((1 - keep) * (average.value - tensor(value))))
+                updates.append(average.assign_sub((1 - keep) * (average - tensor(value))))
             return engine.group(*updates, name=self.name) if building() is not None else None
 
     def _make(self, value: Any) -> None:
@@ -65,10 +66,10 @@ class ExponentialMovingAverage:
             return
         is_variable = isinstance(value, engine.Variable)
         begin = value.initialized_value() if is_variable else _zeros_like(tensor(value))
-        name = value.name if is_variable else value.op.name
+        name = value.path if is_variable else value.op.name
         with engine.name_scope(None):
             own = f"{name}/{self.name}"
-            self._averages[id(value)] = engine.Variable(begin, trainable=False, name=own)
+            self._averages[id(value)] = named(engine.Variable(begin, trainable=False, name=own))
             if self._zero_debias and not is_variable:
                 self._biased[id(value)] = (
                     engine.Variable(begin, trainable=False, name=f"{own}/biased"),
@@ -79,7 +80,7 @@ class ExponentialMovingAverage:
 
     def _debiased(self, average: engine.Variable, value: Any, keep: Any) -> Any:
         biased, steps = self._biased[id(value)]
-        sums = biased.assign_sub((1 - keep) * (biased.value - tensor(value)))
+        sums = biased.assign_sub((1 - keep) * (biased - tensor(value)))
         count = lookup("Cast")(steps.assign_add(1.0), dtype=average.dtype)
         return average.assign(sums / (1 - lookup("Pow")(keep, count)))
 
@@ -89,7 +90,7 @@ class ExponentialMovingAverage:
 
     def average_name(self, var: Any) -> str:
         """The name of the average of a variable."""
-        return f"{var.name if isinstance(var, engine.Variable) else var.op.name}/{self.name}"
+        return f"{var.path if isinstance(var, engine.Variable) else var.op.name}/{self.name}"
 
     def variables_to_restore(
         self, moving_avg_variables: Sequence[Any] | None = None
@@ -105,7 +106,7 @@ class ExponentialMovingAverage:
             averaged = [*engine.trainable_variables(), *engine.get_collection(key)]
         names = {self.average_name(v): v for v in averaged}
         own = {id(v) for v in averaged}
-        others = {v.name: v for v in engine.global_variables() if id(v) not in own}
+        others = {v.path: v for v in engine.global_variables() if id(v) not in own}
         return {**others, **names}
 
 

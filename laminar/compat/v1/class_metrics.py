@@ -46,7 +46,7 @@ def mean_iou(
     with variable_scope(name, "mean_iou"):
         total = kept_count("total_confusion_matrix", [num_classes, num_classes])
         update = total.assign_add(_matrix(labels, predictions, num_classes, weights))
-        return listed(_iou(total.value), update, metrics_collections, updates_collections)
+        return listed(_iou(total.as_tensor()), update, metrics_collections, updates_collections)
 
 
 @v1()
@@ -65,7 +65,7 @@ def mean_per_class_accuracy(
         matrix = _matrix(labels, predictions, num_classes, weights)
         new_count = count.assign_add(reduce_sum(matrix, 1))
         new_hits = hits.assign_add(ops.diagonal(matrix))
-        value = reduce_mean(lookup("DivNoNan")(hits.value, count.value))
+        value = reduce_mean(lookup("DivNoNan")(hits.as_tensor(), count.as_tensor()))
         update = lookup("DivNoNan")(new_hits, new_count)
         return listed(value, update, metrics_collections, updates_collections)
 
@@ -147,6 +147,6 @@ def mean_tensor(
         if weights is not None:
             w = w * like_rank(cast(tensor(weights), "float32"), x)
         new_total, new_count = total.assign_add(x * w), count.assign_add(w)
-        value = lookup("DivNoNan")(total.value, count.value)
+        value = lookup("DivNoNan")(total.as_tensor(), count.as_tensor())
         update = lookup("DivNoNan")(new_total, new_count)
         return listed(value, update, metrics_collections, updates_collections)

@@ -281,18 +281,18 @@ def _statistics(x: Tensor, place: int, averages: Any, training: Any, momentum: f
     """(mean, variance) to normalize with, where `training` is a bool or a tensor."""
     over = [a for a in range(len(x.shape)) if a != place]
     if isinstance(training, bool | int) and not training:
-        return [v.value for v in averages]
+        return [v.as_tensor() for v in averages]
     of_batch = neural.moments(x, over)
     if isinstance(training, bool | int):
         used, rate = of_batch, 1.0 - momentum
     else:
         used = [
-            cond(training, lambda b=b: identity(b), lambda v=v: identity(v.value))
+            cond(training, lambda b=b: identity(b), lambda v=v: identity(v.as_tensor()))
             for b, v in zip(of_batch, averages, strict=True)
         ]
         rate = cond(training, lambda: engine.constant(1.0 - momentum), lambda: engine.constant(0.0))
     for v, b in zip(averages, of_batch, strict=True):
-        update = v.assign_sub((v.value - b) * rate)
+        update = v.assign_sub((v - b) * rate)
         if isinstance(update, GraphTensor):
             update.graph.root.add_to_collection(GraphKeys.UPDATE_OPS, update.op)
     return used

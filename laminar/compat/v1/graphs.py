@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from laminar import engine
@@ -11,6 +11,9 @@ from laminar.engine.errors import InvalidArgumentError, NotFoundError
 from laminar.engine.graph.graphdef import parse_input, write_tensor
 from laminar.engine.io.atomic import atomic_write
 from laminar.engine.io.places import make_folder
+
+from .adapting import v1
+from .variable_class import named
 
 
 def extract_sub_graph(graph_def: engine.GraphDef, dest_nodes: Sequence[str]) -> engine.GraphDef:
@@ -80,6 +83,28 @@ def convert_variables_to_constants(
         del node.attr["shape"]  # it has its dtype as a constant, too
         write_tensor(node.attr["value"].tensor, value)
     return extract_sub_graph(found, output_node_names)
+
+
+@v1()
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **hints: Any,
+) -> Any:
+    """Add the graph of a MetaGraph to the default one; see `laminar.engine.import_meta_graph`."""
+    graph = engine.get_default_graph()
+    before = {id(v) for v in _collected(graph)}
+    saver = engine.import_meta_graph(meta_graph_or_file, clear_devices, import_scope)
+    for item in _collected(graph):
+        if id(item) not in before:
+            named(item)
+    return saver
+
+
+def _collected(graph: engine.Graph) -> Iterator[Any]:
+    for key in graph.collection_keys:
+        yield from graph.get_collection(key)
 
 
 def write_graph(

@@ -18,6 +18,7 @@ from laminar.engine.state import GraphKeys
 
 from .adapting import in_graph
 from .values import tensor
+from .variable_class import named
 
 _sqrt, _square = lookup("Sqrt"), lookup("Square")
 
@@ -168,12 +169,12 @@ class Optimizer:
         found = slots.get(id(var))
         if found is None:
             begin = full(var.shape, value, var.dtype)
-            found = slots[id(var)] = self._kept(begin, f"{var.name}/{op_name}")
+            found = slots[id(var)] = self._kept(begin, f"{var.path}/{op_name}")
         return found
 
     def _kept(self, value: Any, name: str) -> engine.Variable:
         with engine.name_scope(None):
-            return engine.Variable(value, trainable=False, name=name)
+            return named(engine.Variable(value, trainable=False, name=name))
 
     # What kinds define
 
@@ -237,7 +238,7 @@ class MomentumOptimizer(Optimizer):
     def _apply_dense(self, grad: Tensor, var: engine.Variable) -> Any:
         slot = self._zeros_slot(var, "momentum", self._name)
         momentum = self._number(self._momentum, var)
-        m = slot.assign(momentum * slot.value + grad)
+        m = slot.assign(momentum * slot + grad)
         step = grad + momentum * m if self._use_nesterov else m
         return var.assign_sub(self._number(self._learning_rate, var) * step)
 
@@ -278,16 +279,16 @@ class AdamOptimizer(Optimizer):
     def _apply_dense(self, grad: Tensor, var: engine.Variable) -> Any:
         first, second = (self._slots[key][id(var)] for key in "mv")
         b1, b2 = (self._number(beta, var) for beta in self._betas)
-        p1, p2 = (self._number(power.value, var) for power in self._powers)
-        m = first.assign(first.value + (1 - b1) * (grad - first.value))
-        v = second.assign(second.value + (1 - b2) * (_square(grad) - second.value))
+        p1, p2 = (self._number(power.as_tensor(), var) for power in self._powers)
+        m = first.assign(first + (1 - b1) * (grad - first))
+        v = second.assign(second + (1 - b2) * (_square(grad) - second))
         rate = self._number(self._learning_rate, var) * _sqrt(1 - p2) / (1 - p1)
         return var.assign_sub(rate * m / (_sqrt(v) + self._number(self._epsilon, var)))
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         with engine.control_dependencies(update_ops):
             powers = [
-                power.assign(power.value * self._number(beta, power))
+                power.assign(power.as_tensor() * self._number(beta, power))
                 for power, beta in zip(self._powers, self._betas, strict=True)
             ]
         return super()._finish([*update_ops, *powers], name_scope)
@@ -349,8 +350,8 @@ class AdadeltaOptimizer(Optimizer):
     def _apply_dense(self, grad: Tensor, var: engine.Variable) -> Any:
         gradients, updates = (self._slots[key][id(var)] for key in ("accum", "accum_update"))
         rho, epsilon = self._number(self._rho, var), self._number(self._epsilon, var)
-        before = updates.value
-        a = gradients.assign(rho * gradients.value + (1 - rho) * _square(grad))
+        before = updates.as_tensor()
+        a = gradients.assign(rho * gradients + (1 - rho) * _square(grad))
         d = grad * _sqrt(before + epsilon) / _sqrt(a + epsilon)
         u = updates.assign(rho * before + (1 - rho) * _square(d))
         moved = var.assign_sub(self._number(self._learning_rate, var) * d)
@@ -388,13 +389,13 @@ class RMSPropOptimizer(Optimizer):
     def _apply_dense(self, grad: Tensor, var: engine.Variable) -> Any:
         square, moving = (self._slots[key][id(var)] for key in ("rms", "momentum"))
         decay = self._number(self._decay, var)
-        under = square.assign(decay * square.value + (1 - decay) * _square(grad))
+        under = square.assign(decay * square + (1 - decay) * _square(grad))
         if self._centered:
             mean = self._slots["mg"][id(var)]
-            under = under - _square(mean.assign(decay * mean.value + (1 - decay) * grad))
+            under = under - _square(mean.assign(decay * mean + (1 - decay) * grad))
         step = self._number(self._learning_rate, var) * grad
         m = moving.assign(
-            self._number(self._momentum, var) * moving.value
+            self._number(self._momentum, var) * moving.as_tensor()
             + step / _sqrt(under + self._number(self._epsilon, var))
         )
         return var.assign_sub(m)
@@ -422,6 +423,6 @@ class ProximalGradientDescentOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Tensor, var: engine.Variable) -> Any:
         rate = self._number(self._learning_rate, var)
-        moved = var.value - rate * grad
+        moved = var.as_tensor() - rate * grad
         kept = lookup("Relu")(lookup("Abs")(moved) - rate * self._l1)
         return var.assign(lookup("Sign")(moved) * kept / (1 + rate * self._l2))

@@ -74,11 +74,11 @@ class FtrlOptimizer(Optimizer):
         rate = self._number(self._learning_rate, var)
         l1, l2, shrinkage = (self._number(s, var) for s in self._strengths)
         power = self._number(self._power, var)
-        old = accum.value
+        old = accum.as_tensor()
         new = old + _square(grad)
-        w = var.value
+        w = var.as_tensor()
         sigma = (_pow(new, power) - _pow(old, power)) / rate
-        z = linear.value + grad + 2.0 * shrinkage * w - sigma * w
+        z = linear + grad + 2.0 * shrinkage * w - sigma * w
         solved = (lookup("Sign")(z) * l1 - z) / (_pow(new, power) / rate + 2.0 * l2)
         found = where(ops.abs(z) > l1, solved, lookup("ZerosLike")(z))
         kept = [accum.assign(new), linear.assign(z)]
@@ -114,10 +114,10 @@ class ProximalAdagradOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Tensor, var: engine.Variable) -> Any:
         accumulator = self._slots["accumulator"][id(var)]
-        total = accumulator.assign(accumulator.value + _square(grad))
+        total = accumulator.assign(accumulator + _square(grad))
         rate = self._number(self._learning_rate, var) / _sqrt(total)
         l1, l2 = (self._number(s, var) for s in self._strengths)
-        moved = _towards_zero(var.value - rate * grad, rate * l1)
+        moved = _towards_zero(var.as_tensor() - rate * grad, rate * l1)
         return var.assign(moved / (1.0 + rate * l2))
 
 
@@ -157,6 +157,6 @@ class AdagradDAOptimizer(Optimizer):
         step = cast(tensor(self._global_step), var.dtype) + 1.0
         rate = self._number(self._learning_rate, var)
         l1, l2 = (self._number(s, var) for s in self._strengths)
-        total = sums.assign(sums.value + grad)
-        root = _sqrt(squares.assign(squares.value + _square(grad)))
+        total = sums.assign(sums + grad)
+        root = _sqrt(squares.assign(squares + _square(grad)))
         return var.assign(-rate * _towards_zero(total, l1 * step) / (l2 * step * rate + root))

@@ -142,7 +142,7 @@ def _counted(kind: str, label: bool, prediction: bool) -> Any:
         with variable_scope(name, kind):
             count = kept_count("count")
             update = count.assign_add(_hits(labels, predictions, weights, label, prediction))
-            value = engine.identity(count.value)
+            value = engine.identity(count.as_tensor())
             return listed(value, update, metrics_collections, updates_collections)
 
     counted.__doc__ = f"How many {kind.replace('_', ' ')} there are."
@@ -181,7 +181,7 @@ def _rate(kind: str, other: str, label: bool, prediction: bool) -> Any:
             right, wrong = kept_count("true_positives/count"), kept_count(f"{other}/count")
             new_right = right.assign_add(_hits(labels, predictions, weights, True, True))
             new_wrong = wrong.assign_add(_hits(labels, predictions, weights, label, prediction))
-            value = _ratio(right, right.value + wrong.value)
+            value = _ratio(right, right + wrong)
             update = _ratio(new_right, new_right + new_wrong)
             return listed(value, update, metrics_collections, updates_collections)
 

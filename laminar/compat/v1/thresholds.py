@@ -63,7 +63,7 @@ def _counted(
         hits = cast(lookup("LogicalAnd")(*pairs[kind]), "float32")
         total = kept_count(_KINDS[kind], [len(thresholds)])
         after[kind] = total.assign_add(reduce_sum(hits if w is None else hits * w, 1))
-        before[kind] = total.value
+        before[kind] = total.as_tensor()
     return _Counts(**before), _Counts(**after)
 
 

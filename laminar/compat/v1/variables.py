@@ -12,6 +12,7 @@ from laminar.engine.state import GraphKeys
 
 from .adapting import Mode, graph_stack_is_empty, v1
 from .values import static, tensor
+from .variable_class import make_named, named
 
 
 class VariableSynchronization(enum.Enum):
@@ -41,7 +42,7 @@ class _MakesVariables(type):
 
 
 class Variable(metaclass=_MakesVariables):
-    """Makes a `laminar.engine.Variable`, and stands for its class in `isinstance`.
+    """Makes a variable (see variable_class.py), and stands for the class in `isinstance`.
 
     Args:
         initial_value: a value, a tensor, or a function of nothing that gives one.
@@ -91,7 +92,7 @@ def _variable(
         validate_shape=validate_shape,
     )
     made.constraint = constraint
-    return made
+    return named(made)
 
 
 @v1()
@@ -113,20 +114,21 @@ def get_variable(
     aggregation: Any = "none",
 ) -> Any:
     """The variable of a name in the current scope; see `laminar.engine.get_variable`."""
-    return engine.get_variable(
-        name,
-        static(shape),
-        dtype,
-        initializer,
-        regularizer,
-        True if trainable is None else trainable,
-        collections,
-        partitioner=partitioner,
-        custom_getter=custom_getter,
-        constraint=constraint,
-        synchronization=_plain(synchronization),
-        aggregation=_plain(aggregation),
-    )
+    with engine.variable_creator_scope(make_named):
+        return engine.get_variable(
+            name,
+            static(shape),
+            dtype,
+            initializer,
+            regularizer,
+            True if trainable is None else trainable,
+            collections,
+            partitioner=partitioner,
+            custom_getter=custom_getter,
+            constraint=constraint,
+            synchronization=_plain(synchronization),
+            aggregation=_plain(aggregation),
+        )
 
 
 @v1()

@@ -178,8 +178,8 @@ def test_templates_share_their_variables() -> None:
     double = tf.make_template("scale", scaled, by=2.0)
     other = tf.make_template("scale", scaled, create_scope_now_=True, by=3.0)
     first, second, third = double(1.0), double(4.0), other(1.0)
-    assert [v.name for v in tf.trainable_variables()] == ["scale_1/w", "scale/w"]
-    assert [v.name for v in double.variables] == ["scale_1/w"]
+    assert [v.name for v in tf.trainable_variables()] == ["scale_1/w:0", "scale/w:0"]
+    assert [v.name for v in double.variables] == ["scale_1/w:0"]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         assert session.run([first, second, third]) == [2.0, 8.0, 3.0]

@@ -117,7 +117,7 @@ def test_slots() -> None:
         optimizer = tf.train.AdamOptimizer()
         optimizer.minimize(tf.reduce_sum(w * w), var_list=[w])
         assert optimizer.get_slot_names() == ["m", "v"]
-        assert optimizer.get_slot(w, "m").name == "w/Adam"
+        assert optimizer.get_slot(w, "m").name == "w/Adam:0"
         assert optimizer.get_slot(w, "other") is None
         assert len(optimizer.variables()) == 4
         with pytest.raises(ValueError, match="depends on none of the variables"):

@@ -71,7 +71,7 @@ def test_cells(make: Any, reference: Any) -> None:
         session.run(tf.global_variables_initializer())
         found, weights = session.run([outputs, cell.weights])
         scope = f"rnn/{cell.name}/"
-        names = [v.name.removeprefix(scope) for v in cell.weights]
+        names = [v.op.name.removeprefix(scope) for v in cell.weights]
     np.testing.assert_allclose(
         found, reference(X, dict(zip(names, weights, strict=True))), rtol=1e-4, atol=1e-6
     )
@@ -87,7 +87,7 @@ def test_dynamic_and_static_are_alike() -> None:
             b, b_state = tf.nn.static_rnn(
                 cell, tf.unstack(x, axis=1), dtype=tf.float32, sequence_length=LENGTHS
             )
-        assert [v.name for v in tf.trainable_variables()] == [
+        assert [v.op.name for v in tf.trainable_variables()] == [
             "rnn/multi_rnn_cell/cell_0/lstm_cell/kernel",
             "rnn/multi_rnn_cell/cell_0/lstm_cell/bias",
             "rnn/multi_rnn_cell/cell_0/lstm_cell/projection/kernel",
@@ -164,7 +164,7 @@ def test_a_cell_of_ones_own() -> None:
         outputs, state = tf.nn.dynamic_rnn(
             cells.ResidualWrapper(Sum()), tf.constant(X), initial_state=tf.ones([2, 3])
         )
-        assert [v.name for v in tf.trainable_variables()] == ["rnn/sum/scale"]
+        assert [v.name for v in tf.trainable_variables()] == ["rnn/sum/scale:0"]
         session.run(tf.global_variables_initializer())
         found, last = session.run([outputs, state])
     totals = 1 + 2 * X.cumsum(1)

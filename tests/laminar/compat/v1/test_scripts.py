@@ -197,7 +197,7 @@ def test_metrics_and_update_ops() -> None:
     accuracy, update = tf.metrics.accuracy(labels, found)
     x = tf.placeholder(tf.float32, [None, 2])
     y = tf.layers.batch_normalization(x, momentum=0.5, training=True)
-    (mean,) = [v for v in tf.global_variables() if v.name.endswith("moving_mean")]
+    (mean,) = [v for v in tf.global_variables() if v.name.endswith("moving_mean:0")]
     values = np.array([[1.0, 2.0], [3.0, 6.0]], "float32")
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
