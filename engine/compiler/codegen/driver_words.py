@@ -34,12 +34,14 @@ WENT_ON, STOPPED, FAILED = 0, 1, 2
 
 # Words of a pool, on cache lines of their own: the phase, odd while a kernel is open; the plan, its
 # kernel, and how many of its shares are left; who sleeps, of those that the pool has and of those
-# that wait for the end of a plan; the barrier of loops, and who sleeps there. From CLAIMS on there
-# is a word for each share: the last phase in which it was claimed.
+# that wait for the end of a plan; the barrier of loops, and who sleeps there; by how many
+# rounds less than at first a thread waits before it sleeps. From CLAIMS on there is a word for each
+# share: the last phase in which it was claimed.
 WORDS_OF_LINE = 8
-PHASE, PLAN, ROW, LEFT, THREADS, QUIT, ASLEEP, WAITING, ARRIVED, ROUND, MEETING, CLAIMS = (
-    i * WORDS_OF_LINE for i in range(12)
+PHASE, PLAN, ROW, LEFT, THREADS, QUIT, ASLEEP, WAITING, ARRIVED, ROUND, MEETING = (
+    i * WORDS_OF_LINE for i in range(11)
 )
+FEWER_SPINS, CLAIMS = (i * WORDS_OF_LINE for i in (11, 12))
 
 
 def pool_words(num_threads: int) -> int:

@@ -28,6 +28,7 @@ from typing import TypeAlias
 from ...graph import bool_, int32, int64, uint8
 from ..target import host
 from .abi import at, pointer, put, word
+from .clock import MONOTONIC, TWO_WORDS, nanoseconds
 from .control import loop, repeat, replaced, when
 from .conversions import convert
 from .driver_words import (
@@ -38,6 +39,7 @@ from .driver_words import (
     CHECK,
     CHECK_FAILED,
     CLAIMS,
+    FEWER_SPINS,
     KERNELS,
     LEFT,
     MEETING,
@@ -60,8 +62,12 @@ from .subnormals import flushed
 
 Ending: TypeAlias = Callable[[Value], Value]
 
-_SPINS = 3000  # rounds of waiting before a thread sleeps
-_IDLE_SPINS = 32000  # and where it waits for another plan
+# Rounds of waiting before a thread sleeps. If it then sleeps for longer than kernels take, another
+# process keeps the one that is waited for from running: the next waits are short, so that it gets
+# the core that the waiting one has, and longer again by a little each.
+_MOST_SPINS, _FEWER_SPINS, _MORE_SPINS = 3000, 2700, 2
+_LONG = 300_000  # nanoseconds
+_IDLE_SPINS = 32000  # where it waits for another plan
 _FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # private to the process
 _FUTEX_X86, _FUTEX_ARM = 202, 98  # Linux's number of the call
 
@@ -107,22 +113,42 @@ def _pause(fn: IRFunction) -> None:
         fn.line("call void @llvm.aarch64.hint(i32 1)")
 
 
-def _until_changed(fn: IRFunction, place: str, old: Value, asleep: str, spins: Value) -> None:
-    """Wait until a word is not `old`: look for so many rounds, then sleep."""
+def _until_changed(
+    fn: IRFunction, pool: str, place: str, old: Value, asleep: str, is_idle: Value, moment: str
+) -> None:
+    """Wait until a word is not `old`: look for some rounds, then sleep; `moment` is for times."""
+    fewer_place = at(fn, pool, FEWER_SPINS)
+    fewer = atomic(fn, fewer_place)
+    spins = fn.select(is_idle, fn.number(_IDLE_SPINS), _MOST_SPINS - fewer)
 
     def again(round: Value) -> tuple[Value, Value]:
         _pause(fn)
         following = round + 1
         return following, (atomic(fn, place) == old) & (following < spins)
 
-    def sleep(x: Value) -> tuple[Value, Value]:
+    def sleep() -> None:
+        in_kernel = atomic(fn, at(fn, pool, LEFT)) > 0  # otherwise one runs what is for one
+        begin = nanoseconds(fn, MONOTONIC, moment)
         _add(fn, asleep, 1)
-        _futex(fn, place, _FUTEX_WAIT, old)
+        repeat(fn, old, doze)
         _add(fn, asleep, -1)
+        is_long = nanoseconds(fn, MONOTONIC, moment) - begin > _LONG
+        when(
+            fn,
+            is_long & in_kernel & ~is_idle,
+            lambda: publish(fn, fn.number(_FEWER_SPINS), fewer_place),
+        )
+
+    def doze(x: Value) -> tuple[Value, Value]:
+        _futex(fn, place, _FUTEX_WAIT, old)
         return x, atomic(fn, place) == old
 
+    def recover() -> None:
+        publish(fn, fn.select(fewer > _MORE_SPINS, fewer - _MORE_SPINS, fn.number(0)), fewer_place)
+
     repeat(fn, fn.number(0), again)
-    when(fn, atomic(fn, place) == old, lambda: repeat(fn, old, sleep))
+    when(fn, ~is_idle & (fewer > 0), recover)
+    when(fn, atomic(fn, place) == old, sleep)
 
 
 def _rouse(fn: IRFunction, place: str, sleepers: Value) -> None:
@@ -153,6 +179,7 @@ def _wait(module: Module) -> None:
     fn = IRFunction(module, "wait", [POINTER, "i64"])
     pool = fn.arguments[0]
     nth = Value(fn, fn.arguments[1], int64, 0)
+    moment = fn.named(TWO_WORDS)
     round_place, arrived, meeting = (at(fn, pool, w) for w in (ROUND, ARRIVED, MEETING))
     round = atomic(fn, round_place)
     last = _add(fn, arrived, 1) + 1 == nth
@@ -163,7 +190,7 @@ def _wait(module: Module) -> None:
         _rouse(fn, round_place, atomic(fn, meeting))
 
     def hold() -> None:
-        _until_changed(fn, round_place, round, meeting, fn.number(_SPINS))
+        _until_changed(fn, pool, round_place, round, meeting, fn.number(0) != 0, moment)
 
     when(fn, last, release)
     when(fn, ~last, hold)
@@ -256,14 +283,17 @@ def _help(module: Module) -> None:
 def _taking_part(fn: IRFunction, pool: str, tid: Value, asleep: int, ends: Ending) -> None:
     """Do shares of what is open, and wait for more, until `ends(phase)`."""
     place = at(fn, pool, PHASE)
+    moment = fn.named(TWO_WORDS)
 
     def again(x: Value) -> tuple[Value, Value]:
         phase = atomic(fn, place)
         is_open = fn.binary("and", phase, 1) != 0
         when(fn, is_open, lambda: fn.line(f"call void @help(ptr {pool}, {tid}, {phase})"))
         goes_on = ~ends(phase)
-        spins = fn.select(is_open, fn.number(_SPINS), fn.number(_IDLE_SPINS))
-        when(fn, goes_on, lambda: _until_changed(fn, place, phase, at(fn, pool, asleep), spins))
+        sleepers = at(fn, pool, asleep)
+        when(
+            fn, goes_on, lambda: _until_changed(fn, pool, place, phase, sleepers, ~is_open, moment)
+        )
         return x, goes_on
 
     repeat(fn, tid, again)

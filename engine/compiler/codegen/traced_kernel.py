@@ -8,45 +8,38 @@ thread.
 
 from __future__ import annotations
 
-import time
-
 from ...graph import int64
 from ..target.code import Code
 from ..target.llvm import vector_bytes
 from .abi import pointer, put, word
+from .clock import MONOTONIC, TWO_WORDS, nanoseconds
 from .function import POINTER, IRFunction, Module, Value
 from .memory import address_at
 
 KERNEL_CODE, KERNEL_WORDS, KERNEL_TIMES = range(3)
 TRACE_WORDS = 4
-_SECOND = 1_000_000_000
 _THREAD_BYTES = 16
 
 
 def traced_kernel_code() -> Code:
     """The code of the kernel."""
-    return Code("traced_kernel", vector_bytes(), text, (int(getattr(time, "CLOCK_MONOTONIC", 1)),))
+    return Code("traced_kernel", vector_bytes(), text, (MONOTONIC,))
 
 
 def text(clock: int) -> str:
     """The IR; `clock` is the system's number of the clock that it reads."""
     module = Module()
-    module.declarations["clock_gettime"] = "declare i32 @clock_gettime(i32, ptr)"
     fn = IRFunction(module, "traced_kernel", [POINTER, "i64", "i64"])
     words = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
-    moment = fn.named("alloca [2 x i64], align 8")
-
-    def read() -> Value:
-        fn.line(f"{fn.fresh()} = call i32 @clock_gettime(i32 {clock}, ptr {moment})")
-        return word(fn, moment, 0) * _SECOND + word(fn, moment, 1)
+    moment = fn.named(TWO_WORDS)
 
     code = pointer(fn, word(fn, words, KERNEL_CODE))
     own = pointer(fn, word(fn, words, KERNEL_WORDS))
     slot = address_at(fn, pointer(fn, word(fn, words, KERNEL_TIMES)), tid, _THREAD_BYTES)
-    start = read()
+    start = nanoseconds(fn, clock, moment)
     fn.line(f"call void {code}(ptr {own}, {tid}, {nth})")
-    end = read()
+    end = nanoseconds(fn, clock, moment)
     put(fn, slot, 0, start)
     put(fn, slot, 1, end)
     return module.text()
