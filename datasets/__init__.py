@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from .dataset import AUTOTUNE as AUTOTUNE
     from .dataset import Dataset as Dataset
+    from .graph_iterators import GraphIterator as GraphIterator
     from .iteration import DatasetIterator as DatasetIterator
     from .mini_batches import DataSets as DataSets
     from .mini_batches import MiniBatches as MiniBatches
@@ -35,6 +36,7 @@ __all__ = [
     "DataSets",
     "Dataset",
     "DatasetIterator",
+    "GraphIterator",
     "MiniBatches",
     "boston_housing",
     "california_housing",
@@ -53,6 +55,7 @@ _NAMES = {
     "AUTOTUNE": "dataset",
     "Dataset": "dataset",
     "DatasetIterator": "iteration",
+    "GraphIterator": "graph_iterators",
     "DataSets": "mini_batches",
     "MiniBatches": "mini_batches",
     "read_data_sets": "mini_batches",

@@ -476,7 +476,7 @@ def test_importing_datasets_loads_nothing() -> None:
 
 def test_names() -> None:
     assert set(laminar.datasets.__all__) <= set(dir(laminar.datasets))
-    pipelines = {"AUTOTUNE", "Dataset", "DatasetIterator"}
+    pipelines = {"AUTOTUNE", "Dataset", "DatasetIterator", "GraphIterator"}
     pipelines |= {"DataSets", "MiniBatches", "read_data_sets"}
     for name in set(laminar.datasets.__all__) - pipelines:
         assert callable(getattr(laminar.datasets, name).load_data)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from laminar import engine
-from laminar.engine.errors import LaminarError
+from laminar.engine.errors import InvalidArgumentError, LaminarError
 from laminar.engine.runtime.session import PartialRun
 from laminar.engine.tree import map_structure
 
@@ -47,7 +48,8 @@ class _Results:
         graph: engine.Graph = self.graph  # type: ignore[attr-defined]  # a session's
         if error.operation is not None and error.operation in graph:
             error.op = graph.get_operation_by_name(error.operation)
-            error.node_def = error.op.node_def
+            with suppress(InvalidArgumentError):  # of what holds a Python function there is none
+                error.node_def = error.op.node_def
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
