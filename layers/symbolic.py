@@ -136,6 +136,14 @@ class KerasTensor(Operators):
 
     _keras_history = history
 
+    def reshape(self, newshape: Shape) -> Any:
+        """The tensor in another shape of as many elements; see `ops.reshape`."""
+        return ops.reshape(self, newshape)
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
+        """The tensor without axes of size 1; see `ops.squeeze`."""
+        return ops.squeeze(self, axis=axis)
+
     def serialize(self) -> dict[str, Any]:
         """The form in which a config refers to it."""
         operation, node_index, tensor_index = self.history

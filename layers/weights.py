@@ -46,11 +46,16 @@ def _shape_first(make: Callable[P, Variable]) -> Callable[P, Variable]:
 
     @functools.wraps(make)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Variable:
+        layer: Any = args[0]
         if len(args) > 1 and isinstance(args[1], str):
-            layer: Any = args[0]
             raise InvalidArgumentError(
                 f"{layer.name}: add_weight() takes the shape first, got {args[1]!r}",
                 remedy=f"write add_weight(shape=..., name={args[1]!r})",
+            )
+        if len(args) > 1 and "shape" in kwargs:
+            raise InvalidArgumentError(
+                f"{layer.name}: add_weight() got two shapes, {args[1]!r} and {kwargs['shape']!r}",
+                remedy="give the shape once, as add_weight(shape=..., name=...)",
             )
         return make(*args, **kwargs)
 
@@ -78,6 +83,7 @@ class Weighted(Tracked):
         shape: Shape | int | None = None,
         initializer: InitializerLike | None = None,
         dtype: DTypeLike | None = None,
+        *,
         trainable: bool = True,
         autocast: bool = True,
         regularizer: RegularizerLike | None = None,

@@ -87,7 +87,7 @@ class EarlyStopping(MonitorCallback):
             setattr(self, name, state[name])
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        value = self.monitored(logs)
+        value = self.get_monitor_value(logs)
         if value is None or epoch < self.start_from_epoch:
             return
         self.wait += 1

@@ -180,7 +180,7 @@ class ModelCheckpoint(MonitorCallback):
                 f"model is best; each one is saved"
             )
             return True
-        value = self.monitored(logs)
+        value = self.get_monitor_value(logs)
         if value is None:
             return True
         best = "None" if self.best is None else f"{self.best:.5f}"

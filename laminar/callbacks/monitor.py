@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from laminar import losses, metrics
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import warn
+from laminar.layers.open_property import open_property
 
 from .callback import Callback, Logs
 from .checks import check_number
@@ -110,7 +111,7 @@ class MonitorCallback(Callback):
     def set_state(self, state: Mapping[str, Any]) -> None:
         self.best = state["best"]
 
-    def monitored(self, logs: Logs | None) -> float | None:
+    def get_monitor_value(self, logs: Logs | None) -> float | None:
         """The value that is followed; a warning, and None, when it is not logged.
 
         Raises:
@@ -146,12 +147,20 @@ class MonitorCallback(Callback):
         Raises:
             InvalidArgumentError: with mode "auto", nothing says which of two values is better.
         """
-        is_less_better = self.is_less_better()
+        is_better = self.monitor_op
         if reference is None or math.isnan(reference):
             return reference is None or not math.isnan(value)
-        if is_less_better:
-            return value + self.min_delta < reference
-        return value - self.min_delta > reference
+        margin = self.min_delta if is_better(0, 1) else -self.min_delta
+        return bool(is_better(value + margin, reference))
+
+    @open_property
+    def monitor_op(self) -> Callable[[Any, Any], Any]:
+        """`np.less` where less is better, `np.greater` where more is; may be set to another.
+
+        Raises:
+            InvalidArgumentError: with mode "auto", nothing says which of two values is better.
+        """
+        return np.less if self.is_less_better() else np.greater
 
     def is_less_better(self) -> bool:
         """Whether the lower of two values is the better one."""

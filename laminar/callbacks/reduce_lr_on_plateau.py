@@ -112,7 +112,7 @@ class ReduceLROnPlateau(MonitorCallback):
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if logs is not None:
             logs |= logged_rates(self.model)
-        value = self.monitored(logs)
+        value = self.get_monitor_value(logs)
         if value is None:
             return
         if self.in_cooldown():

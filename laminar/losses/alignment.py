@@ -98,7 +98,7 @@ def check_shapes(who: str, y_true: Tensor, y_pred: Tensor, *, broadcasts: bool =
     if true.rank is None or pred.rank is None or not true:
         return
     reason = _difference(true, pred)
-    if reason and broadcasts and _broadcast(true, pred):
+    if reason and broadcasts and can_broadcast(true, pred):
         warn(
             f"{who}: y_true {y_true.spec} and y_pred {y_pred.spec} are broadcast against each "
             f"other ({reason}); {_remedy(who, true, pred)}"
@@ -124,7 +124,7 @@ def _difference(true: TensorShape, pred: TensorShape) -> str:
     return ""
 
 
-def _broadcast(true: TensorShape, pred: TensorShape) -> bool:
+def can_broadcast(true: TensorShape, pred: TensorShape) -> bool:
     """Whether it is known that the shapes broadcast; unknown sizes are equal on the same axis."""
     same = len(true) == len(pred)
     pairs = zip(reversed(true), reversed(pred), strict=False)

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, TensorShape, int64
+from laminar.engine.source import warn
 from laminar.layers.masking import set_mask
 
 from .. import ops
 from ..dtype_policies import Policy
 from ..typing import DTypeLike, TensorLike
-from .alignment import align
+from .alignment import align, can_broadcast
 from .loss import ClassNumberLoss, LossFunctionWrapper
 from .reduction import Reduction
 
@@ -148,8 +149,13 @@ def smooth_categorical(y_true: Tensor, smoothing: float) -> Tensor:
     return smooth
 
 
-def class_numbers(who: str, y_true: Tensor, y_pred: Tensor, axis: int = -1) -> Tensor:
+def class_numbers(
+    who: str, y_true: Tensor, y_pred: Tensor, axis: int = -1, *, broadcasts: bool = False
+) -> Tensor:
     """Class numbers as whole numbers of the shape of `y_pred` without `axis`.
+
+    Args:
+        broadcasts: whether those that broadcast to that shape are let pass, with a warning.
 
     Raises:
         ShapeError: `y_true` has another shape.
@@ -165,6 +171,12 @@ def class_numbers(who: str, y_true: Tensor, y_pred: Tensor, axis: int = -1) -> T
     wanted = TensorShape([d for i, d in enumerate(pred) if i != axis % max(len(pred), 1)])
     if not pred or not true.is_compatible_with(wanted):
         one_hot = true.is_compatible_with(pred)
+        if broadcasts and pred and not one_hot and can_broadcast(true, wanted):
+            warn(
+                f"{who}: class numbers {y_true.spec} are broadcast against scores {y_pred.spec}; "
+                f"give labels of shape {wanted}"
+            )
+            return y_true
         raise ShapeError(
             f"{who}: y_true must have the shape of y_pred without the axis of the classes, "
             f"{wanted}; got y_true {y_true.spec} and y_pred {y_pred.spec}",

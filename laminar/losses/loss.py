@@ -168,6 +168,13 @@ class LossFunctionWrapper(Loss):
         self.fn = fn
         self._options = kwargs
 
+    def __getattr__(self, name: str) -> Any:
+        # only what the instance has not is looked for here: its options can be read
+        options = self.__dict__.get("_options", {})
+        if name in options:
+            return options[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def call(self, y_true: Any, y_pred: Any) -> Any:
         fn = converted_in_graph(self.fn)
         if tree.is_nested(y_pred) or tree.is_nested(y_true):

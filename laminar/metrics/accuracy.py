@@ -81,7 +81,7 @@ def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tenso
         Tensor([1., 0.], shape=(2,), dtype=float32)
     """
     y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
-    labels = class_numbers("sparse_categorical_accuracy", y_true, y_pred)
+    labels = class_numbers("sparse_categorical_accuracy", y_true, y_pred, broadcasts=True)
     best = ops.argmax(y_pred, axis=-1)
     return _as_float(ops.equal(ops.cast(labels, int64), ops.cast(best, int64)))
 

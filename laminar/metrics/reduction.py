@@ -165,6 +165,13 @@ class MeanMetricWrapper(Mean):
         self._fn = fn
         self._fn_kwargs = kwargs
 
+    def __getattr__(self, name: str) -> Any:
+        # only what the instance has not is looked for here: its options can be read
+        options = self.__dict__.get("_fn_kwargs", {})
+        if name in options:
+            return options[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def update_state(  # type: ignore[override]  # the class tree is Keras's
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:

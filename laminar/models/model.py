@@ -179,6 +179,11 @@ class Model(Trainer):
         """The symbolic outputs, flat; AttributeError for a model that has none."""
         return list(self._laminar_symbolic("outputs").outputs)
 
+    @open_property
+    def operations(self) -> list[Any]:
+        """The layers and ops between the symbolic inputs and outputs; AttributeError if none."""
+        return list(self._laminar_symbolic("operations").operations)
+
     def _laminar_symbolic(self, what: str) -> Network:
         """The network; AttributeError where there is none, so that hasattr() is false then."""
         if self._laminar_network is None:

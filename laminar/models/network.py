@@ -36,6 +36,7 @@ class Network:
         self.outputs: list[KerasTensor] = self._symbols(outputs, "outputs")
         if len(unique(self.inputs)) != len(self.inputs):
             raise InvalidArgumentError(f"{who}: an input is listed twice")
+        self._told: set[str] = set()  # the structures of inputs of which it has warned
         self._order()
         self._check_names()
 
@@ -151,7 +152,7 @@ class Network:
     def run(self, inputs: Any) -> Any:
         """Compute the outputs from the inputs, calling each operation as it was called."""
         values: dict[int, Any] = {}
-        given = matched(inputs, self.inputs_structure, self.inputs, self.who)
+        given = matched(inputs, self.inputs_structure, self.inputs, self.who, self._told)
         for x, value in zip(self.inputs, given, strict=True):
             values[id(x)] = value
         for node in self.nodes:

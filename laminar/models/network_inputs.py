@@ -26,7 +26,9 @@ def name_of(tensor: KerasTensor) -> str:
     return tensor.history.operation.name if tensor.has_history else tensor.name
 
 
-def matched(inputs: Any, structure: Any, symbols: Sequence[KerasTensor], who: str) -> list[Any]:
+def matched(
+    inputs: Any, structure: Any, symbols: Sequence[KerasTensor], who: str, told: set[str]
+) -> list[Any]:
     """The values in `inputs` for each of `symbols`, cast and checked; None for one left out.
 
     A dict is matched by keys: those of `structure`, or the names of the inputs where that is no
@@ -38,6 +40,7 @@ def matched(inputs: Any, structure: Any, symbols: Sequence[KerasTensor], who: st
         structure: how its symbolic inputs nest.
         symbols: the symbolic inputs, flat.
         who: the network, for errors.
+        told: the structures of which there was a warning, each once; changed in place.
 
     Raises:
         InvalidArgumentError: a value is missing, there are more or fewer, or None stands for an
@@ -50,7 +53,11 @@ def matched(inputs: Any, structure: Any, symbols: Sequence[KerasTensor], who: st
     else:
         is_one = len(symbols) == 1 and not is_nested(inputs)
         if not is_one and form(inputs) != form(structure):
-            inputs = _as_keyed(inputs, structure, who)
+            kept = _less(inputs, structure, who)
+            if (nested := str(form(inputs))) not in told:
+                told.add(nested)
+                _warn_of_structure(inputs, structure, who)
+            inputs = kept
         flat = flatten(inputs)
     if len(flat) != len(symbols):
         raise InvalidArgumentError(
@@ -78,20 +85,19 @@ def form(structure: Any) -> Any:
     return form(structure[0]) if len(structure) == 1 else [form(part) for part in structure]
 
 
-def _as_keyed(inputs: Any, structure: Any, who: str) -> Any:
-    """`inputs` less the entries of dicts that `structure` does not have; there is a warning."""
-    kept = _less(inputs, structure, who)
+def _warn_of_structure(inputs: Any, structure: Any, who: str) -> None:
+    """Say how the inputs nest and should; it begins as Keras's warning, for filters of those."""
     expected = map_structure(name_of, structure)
     found = map_structure(lambda x: f"shape {tuple(x.shape)}" if hasattr(x, "shape") else x, inputs)
     warnings.warn(
-        f"{who}: the structure of the inputs is not that of the model: "
+        f"The structure of `inputs` doesn't match the expected structure of {who}: "
         f"expected {expected}, got {found}",
         stacklevel=2,
     )
-    return kept
 
 
 def _less(inputs: Any, structure: Any, who: str) -> Any:
+    """`inputs` less the entries of dicts that `structure` does not have."""
     if isinstance(structure, dict) and isinstance(inputs, dict):
         return {key: _less(_entry(inputs, key, who), part, who) for key, part in structure.items()}
     if isinstance(structure, list | tuple) and isinstance(inputs, list | tuple):

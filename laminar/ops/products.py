@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
@@ -41,6 +41,14 @@ def _factors(*xs: Any) -> tuple[Tensor, ...]:
     return tuple(cast(x, wide) for x in found)
 
 
+def _summed(product: Callable[..., Tensor], x1: TensorLike, x2: TensorLike, *args: Any) -> Tensor:
+    """A product that sums, of operands of one type; of booleans, whether any pair is both True."""
+    a, b = pair(x1, x2)
+    if a.dtype is not bool_:
+        return product(a, b, *args)
+    return cast(product(cast(a, int32), cast(b, int32), *args), bool_)
+
+
 @public
 def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The matrix product over the last two axes; the others broadcast.
@@ -74,7 +82,7 @@ def dot(x1: TensorLike, x2: TensorLike) -> Tensor:
         >>> ops.dot([1, 2, 3], [4, 5, 6])
         Tensor(32, shape=(), dtype=int32)
     """
-    return engine.dot(*pair(x1, x2))
+    return _summed(engine.dot, x1, x2)
 
 
 @public
@@ -85,7 +93,7 @@ def inner(x1: TensorLike, x2: TensorLike) -> Tensor:
         >>> ops.inner([1, 2, 3], [4, 5, 6])
         Tensor(32, shape=(), dtype=int32)
     """
-    return engine.inner(*pair(x1, x2))
+    return _summed(engine.inner, x1, x2)
 
 
 @public
@@ -108,7 +116,7 @@ def vdot(x1: TensorLike, x2: TensorLike) -> Tensor:
         >>> ops.vdot([1, 2], [3, 4])
         Tensor(11, shape=(), dtype=int32)
     """
-    return engine.vdot(*pair(x1, x2))
+    return _summed(engine.vdot, x1, x2)
 
 
 @public
@@ -135,7 +143,7 @@ def tensordot(x1: TensorLike, x2: TensorLike, axes: int | Sequence[Any] = 2) -> 
         >>> ops.tensordot(np.ones((2, 3)), np.ones((3, 4)), axes=1).shape
         (2, 4)
     """
-    return engine.tensordot(*pair(x1, x2), axes)
+    return _summed(engine.tensordot, x1, x2, axes)
 
 
 @public

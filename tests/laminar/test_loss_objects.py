@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import warnings
 from collections.abc import Callable
@@ -257,3 +258,22 @@ def test_a_sample_without_a_pair_has_no_part_in_circles_mean() -> None:
     assert values[0] > 0
     mean = losses.Circle()(labels, x).numpy()
     np.testing.assert_allclose(mean, values[:2].mean(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [
+        (
+            losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.1),
+            {"from_logits": True, "label_smoothing": 0.1, "axis": -1},
+        ),
+        (losses.BinaryFocalCrossentropy(gamma=1.5), {"gamma": 1.5, "alpha": 0.25}),
+        (losses.Tversky(alpha=0.3), {"alpha": 0.3, "beta": 0.5, "axis": None}),
+        (losses.Circle(margin=0.5), {"margin": 0.5, "gamma": 80.0, "remove_diagonal": True}),
+        (losses.CategoricalGeneralizedCrossEntropy(q=0.75), {"q": 0.75}),
+    ],
+)
+def test_options_are_attributes(loss: losses.Loss, options: dict[str, Any]) -> None:
+    for made in (loss, copy.deepcopy(loss), type(loss).from_config(loss.get_config())):
+        assert {name: getattr(made, name) for name in options} == options
+        assert not hasattr(made, "power")

@@ -345,3 +345,17 @@ def test_options_are_attributes() -> None:
     metric = metrics.SparseTopKCategoricalAccuracy(k=2, from_sorted_ids=True)
     again = metrics.SparseTopKCategoricalAccuracy.from_config(metric.get_config())
     assert (again.k, again.from_sorted_ids) == (2, True)  # type: ignore[attr-defined]  # a Metric
+    entropy = metrics.SparseCategoricalCrossentropy(from_logits=True, ignore_class=2)
+    assert (entropy.from_logits, entropy.ignore_class, entropy.axis) == (True, 2, -1)
+    assert metrics.BinaryAccuracy(threshold=0.25).threshold == 0.25
+    assert not hasattr(entropy, "label_smoothing")
+
+
+def test_class_numbers_broadcast_with_a_warning() -> None:
+    scores = np.array([[[0.9, 0.1, 0.0], [0.1, 0.8, 0.1]]])
+    metric = metrics.SparseCategoricalAccuracy()
+    with pytest.warns(UserWarning, match="give labels of shape"):
+        metric.update_state(np.array([[0], [0]]), scores)  # (2, 1) against (1, 2)
+    assert float(metric.result()) == 0.5
+    with pytest.raises(ShapeError, match="one-hot"):
+        metric.update_state(np.eye(3), np.eye(3))

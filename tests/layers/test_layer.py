@@ -150,6 +150,10 @@ class TestWeights:
         layer = layers.Layer()
         with pytest.raises(InvalidArgumentError, match="takes the shape first"):
             layer.add_weight("kernel", (3, 2))  # type: ignore[arg-type]  # the mistake
+        with pytest.raises(InvalidArgumentError, match=r"two shapes, \(3, 2\) and \(2,\)"):
+            layer.add_weight((3, 2), shape=(2,))  # type: ignore[misc]  # the mistake
+        with pytest.raises(TypeError, match="positional arguments"):
+            layer.add_weight((3, 2), "zeros", "float32", "w")  # type: ignore[call-arg, arg-type]  # the mistake
         with pytest.raises(ShapeError, match="the shape of weight 'w' is not fully known"):
             layer.add_weight((None, 2), name="w")
         with pytest.raises(InvalidArgumentError, match="glorot_unifrm"):

@@ -24,6 +24,7 @@ def test_layers_and_ops_take_them() -> None:
     assert ((a + b).shape, (a + b).dtype) == ((2, 3), "float32")
     assert ops.concatenate([b, b]).shape == (6,)
     assert layers.Add()([b, b]).shape == (3,)
+    assert (b.reshape((3, 1)).shape, a.squeeze(-1).shape) == ((3, 1), (2,))
     assert a.has_history is False
     assert y.has_history is True
     with pytest.raises(FailedPreconditionError, match="not made by a layer"):

@@ -110,10 +110,10 @@ def test_improvement(
 
 def test_value_of_arrays() -> None:
     callback = monitor("loss")
-    assert callback.monitored({"loss": np.float32(2)}) == 2.0
-    assert callback.monitored({"loss": np.array([2.5])}) == 2.5
+    assert callback.get_monitor_value({"loss": np.float32(2)}) == 2.0
+    assert callback.get_monitor_value({"loss": np.array([2.5])}) == 2.5
     with pytest.raises(InvalidArgumentError, match=r"has shape \(2,\), expected one number"):
-        callback.monitored({"loss": np.array([1.0, 2.0])})
+        callback.get_monitor_value({"loss": np.array([1.0, 2.0])})
 
 
 MISSING = [
@@ -160,3 +160,20 @@ BAD = [
 def test_bad_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"EarlyStopping: {message}"):
         EarlyStopping(**options)
+
+
+def test_what_users_derive_from() -> None:
+    """Classes of their own decide which value is followed, and which of two is the better one."""
+
+    class Mean(EarlyStopping):
+        def get_monitor_value(self, logs: Any) -> float | None:
+            return float(logs["a"] + logs["b"]) / 2
+
+    stop = Mean("both", mode="max", patience=1)
+    stop.on_epoch_end(0, {"a": 1.0, "b": 3.0})
+    assert (stop.best, stop.monitor_op) == (2.0, np.greater)
+    assert EarlyStopping(mode="min").monitor_op is np.less
+    farther = monitor("x", mode="min", min_delta=1.0)
+    farther.monitor_op = np.greater
+    assert farther.is_improvement(3.5, 2.0)
+    assert not farther.is_improvement(2.5, 2.0)

@@ -104,3 +104,12 @@ def test_bad_strides(stride: Any) -> None:
 def test_no_name_of_another_module_stands_in_the_package() -> None:
     """`laminar.Any` would be taken for a name of Keras's by what looks names up."""
     assert not hasattr(laminar, "Any")
+
+
+@pytest.mark.parametrize("name", ["dot", "inner", "tensordot", "vdot"])
+def test_products_of_booleans(name: str) -> None:
+    """Whether any pair is both True."""
+    a, b = np.array([[True, False], [False, True]]), np.array([[True, True], [False, False]])
+    found = getattr(ops, name)(a, b)
+    assert found.dtype == "bool"
+    np.testing.assert_array_equal(found, getattr(np, name)(a, b))
