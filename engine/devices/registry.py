@@ -52,13 +52,16 @@ def register_device(
         compiler: gives what compiles the clusters of all its devices (see `Compiler` in
             engine/ops/core/cluster.py), when that is first needed; None: they run op by op.
 
+    Where `make`, `available` or `memory_bytes` raises, there are no devices of the type, and
+    `list_devices().missing` says why; sessions and functions have the others.
+
     Raises:
         AlreadyExistsError: the name is taken.
         InvalidArgumentError: it cannot stand in a device name.
 
     Examples:
         >>> engine.register_device(
-        ...     "mine", lambda index, limit: None, available=lambda: (0, "no driver")
+        ...     "mine", lambda index, count, limit: None, available=lambda: (0, "no driver")
         ... )
         >>> engine.unregister_device("mine")
     """
@@ -328,16 +331,43 @@ def _make_devices(counts: _Numbers, limits: _Limits) -> DeviceSet:
     missing: dict[str, str] = {}
     wanted, limit = dict(counts), dict(limits)
     for kind, factory in factories.items():
-        most, reason = (0, "") if wanted.get(kind) == 0 else factory.available()
+        if wanted.get(kind) == 0:
+            continue
+        found, reason = _devices_of(kind, factory, wanted.get(kind), limit.get(kind))
+        if len(found) < wanted.get(kind, 0):
+            raise InvalidArgumentError(
+                f"device_count[{kind!r}] is {wanted[kind]}, and there are {len(found)}",
+                remedy=reason or None,
+            )
         if reason:
             missing[kind] = reason
-        n = wanted.get(kind, most if factory.default is None else min(factory.default, most))
-        if n > most:
-            raise InvalidArgumentError(
-                f"device_count[{kind!r}] is {n}, and there are {most}", remedy=reason or None
-            )
-        made.extend(factory.make(i, n, _bytes(factory, limit.get(kind), i)) for i in range(n))
+        made.extend(found)
     return DeviceSet(made, missing)
+
+
+def _devices_of(
+    kind: str, factory: DeviceFactory, count: int | None, limit: int | float | None
+) -> tuple[list[Device], str]:
+    """The devices of a type, at most `count` of them, and why there are none.
+
+    All sessions come here, so what others' code raises is a reason why there are none of its type,
+    and no error to those who do without.
+    """
+    try:
+        most, reason = factory.available()
+        wanted = (
+            count if count is not None else most if factory.default is None else factory.default
+        )
+        num = min(wanted, most)
+        found = [factory.make(i, num, _bytes(factory, limit, i)) for i in range(num)]
+        for device in found:
+            if not isinstance(device, Device):
+                raise TypeError(f"make gave {device!r}, which is no Device")
+    except Exception as error:
+        if kind == HOST_TYPE:
+            raise
+        return [], f"the type {kind!r} cannot make its devices: {type(error).__name__}: {error}"
+    return found, reason
 
 
 def _bytes(factory: DeviceFactory, limit: int | float | None, index: int) -> int | None:
