@@ -10,10 +10,13 @@ from ...errors import DTypeError, ShapeError
 from ...graph import (
     INTEGER,
     DType,
+    EagerTensor,
+    GraphTensor,
     Tensor,
     TensorShape,
     TensorSpec,
     as_dtype,
+    building,
     int64,
     string,
 )
@@ -21,6 +24,7 @@ from ...late import later
 from ..array.shape import static_shape
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
+from ..core.dispatch import as_input
 from ..math.cast import cast_op
 
 _CWISE = "laminar.engine.ops.sparse.sparse_cwise"
@@ -37,8 +41,8 @@ class SparseValues(_Parts):
     """The array t of `dense_shape` with t[indices[k]] = values[k], which is empty elsewhere.
 
     Its three parts are tensors or NumPy arrays; lists and numbers become tensors, of the graph that
-    is being built where there is one. It is a structure of three leaves: a session fetches it as
-    SparseValues of arrays, and feeds such.
+    is being built where there is one, and so do the other parts beside a tensor of a graph. It is a
+    structure of three leaves: a session fetches it as SparseValues of arrays, and feeds such.
 
     Attributes:
         indices: int64 (n, axes), the place of each value. What orders them is `sparse_reorder`;
@@ -61,7 +65,7 @@ class SparseValues(_Parts):
     def __new__(cls, indices: Any, values: Any, dense_shape: Any) -> SparseValues:
         if isinstance(dense_shape, TensorShape):
             dense_shape = list(dense_shape)
-        made = (
+        made = _of_a_graph(
             _part(indices, int64, (0, 0)),
             _part(values, None, (0,)),
             _part(dense_shape, int64, (0,)),
@@ -129,6 +133,23 @@ def _part(part: Any, dtype: DType | None, empty: tuple[int, ...]) -> Any:
     if isinstance(part, list | tuple) and not len(part):
         return constant(np.zeros(empty, np.float32 if dtype is None else np.int64))
     return constant(part, dtype)
+
+
+def _of_a_graph(*parts: Any) -> tuple[Any, ...]:
+    """Parts, of which some are a graph's, as tensors of graphs: a session can fetch them all.
+
+    Where none is, they are a value, such as is fed.
+    """
+    home = next((part.graph for part in parts if isinstance(part, GraphTensor)), None)
+    if home is None:
+        return parts
+    graph = building() or home
+    return tuple(
+        as_input(graph, convert_to_tensor(part))
+        if isinstance(part, EagerTensor | np.ndarray)
+        else part
+        for part in parts
+    )
 
 
 def _check(indices: Any, values: Any, dense_shape: Any) -> None:

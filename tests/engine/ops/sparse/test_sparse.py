@@ -354,3 +354,30 @@ def test_ops_with_gradients() -> None:
         [x.values],
         dynamic=False,
     )
+
+
+def test_an_eager_part_beside_a_tensor_of_a_graph_belongs_to_the_graph() -> None:
+    """Sessions fetch what is made of arrays, eager tensors and tensors of the graph."""
+    values, places = engine.constant([5.0, 7.0]), np.array([[0, 1], [1, 0]])
+    whole = engine.SparseValues(places, values, [2, 2])
+    with engine.Graph().as_default(), engine.Session() as session:
+        for parts in (
+            (places, values, [2, 2]),
+            (engine.constant(places), values, np.array([2, 2])),
+            (places, engine.constant([1.0, 2.0]) * values, np.array([2, 2])),
+        ):
+            sparse = engine.SparseValues(*parts)
+            found, y = session.run((sparse, engine.sparse_tensor_to_dense(sparse)))
+            np.testing.assert_array_equal(dense(found), y)
+            assert y[0, 1] == 5.0
+            assert y[1, 0] in (7.0, 14.0)
+        fed = engine.sparse_placeholder("float32", (2, 2))
+        value = engine.SparseValues(places, np.ones(2, "float32"), np.array([2, 2]))
+        y = session.run(engine.sparse_tensor_to_dense(fed), {fed: value})
+        np.testing.assert_array_equal(y, [[0.0, 1.0], [1.0, 0.0]])
+
+    @engine.function
+    def scaled(x: Any) -> Any:
+        return engine.sparse_tensor_to_dense(whole.with_values(whole.values * x))
+
+    np.testing.assert_array_equal(scaled(2.0), [[0.0, 10.0], [14.0, 0.0]])
