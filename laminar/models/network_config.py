@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from laminar.engine.errors import DataLossError, InvalidArgumentError
 from laminar.layers.operation import Operation
-from laminar.layers.symbolic import KerasTensor, Node, any_symbolic
+from laminar.layers.symbolic import KerasTensor, any_symbolic
 from laminar.serialization import (
     custom_object_scope,
     deserialize_keras_object,
@@ -21,10 +22,15 @@ from .network import Network
 def network_config(network: Network) -> dict[str, Any]:
     """The layers and calls of a network as data."""
 
+    number = {  # of each call, among those of its layer
+        id(node): i
+        for operation in network.operations
+        for i, node in enumerate(network.calls_of(operation))
+    }
+
     def place(tensor: KerasTensor) -> list[Any]:
         operation, index, tensor_index = tensor.history
-        calls = [id(node) for node in network.calls_of(operation)]
-        return [operation.name, calls.index(id(operation.inbound_nodes[index])), tensor_index]
+        return [operation.name, number[id(operation.inbound_nodes[index])], tensor_index]
 
     def argument(leaf: Any) -> Any:
         if not isinstance(leaf, KerasTensor):
@@ -90,34 +96,61 @@ def network_from_config(
 
 
 def _replay(waiting: list[tuple[Operation, dict[str, Any]]], made: dict[str, Operation]) -> None:
-    """Make the calls again, each as soon as its inputs are there and its turn has come."""
-    while waiting:
-        later: list[tuple[Operation, dict[str, Any]]] = []
-        blocked: set[int] = set()
-        for operation, node in waiting:
-            if id(operation) in blocked:
-                later.append((operation, node))
-                continue
-            try:
-                args, kwargs = _arguments(node, made)
-            except _NotYet:
-                blocked.add(id(operation))
-                later.append((operation, node))
-                continue
+    """Make the calls again, each as soon as its inputs are there and its turn has come.
+
+    A call is looked at when its turn comes, and once more when the last call that it waits for has
+    been made, so the time is linear in the size of the config, in whatever order it lists layers.
+    """
+    turns: dict[int, deque[dict[str, Any]]] = {}  # by operation: its calls that are to be made
+    first: dict[int, Operation] = {}
+    for operation, node in waiting:
+        turns.setdefault(id(operation), deque()).append(node)
+        first[id(operation)] = operation
+    missing: dict[int, int] = {}  # by operation: how many calls its next one waits for
+    waiters: dict[tuple[int, int], list[Operation]] = {}  # by operation and number of the call
+    ready = deque(first.values())
+    while ready:
+        operation = ready.popleft()
+        calls, is_there = turns[id(operation)], missing.pop(id(operation), None) == 0
+        while calls:
+            needed = set() if is_there else _calls_needed(calls[0], made)
+            if needed:
+                missing[id(operation)] = len(needed)
+                for call in needed:
+                    waiters.setdefault(call, []).append(operation)
+                break
+            args, kwargs = _arguments(calls.popleft(), made)
             if not any_symbolic(tuple(args), kwargs):  # it would be computed now, whatever its size
                 raise DataLossError(f"a call of {operation.name!r} in the config takes no tensor")
+            before, is_there = len(operation.inbound_nodes), False
             operation(*args, **kwargs)
-        if len(later) == len(waiting):
-            names = ", ".join(sorted({op.name for op, _ in later}))
-            raise DataLossError(
-                f"the calls of {names} in the config need tensors that nothing makes",
-                remedy="the file is damaged, or was edited by hand",
-            )
-        waiting = later
+            for number in range(before, len(operation.inbound_nodes)):
+                for waiter in waiters.pop((id(operation), number), ()):
+                    missing[id(waiter)] -= 1
+                    if not missing[id(waiter)]:
+                        ready.append(waiter)
+    if missing:
+        names = ", ".join(sorted(first[key].name for key in missing))
+        raise DataLossError(
+            f"the calls of {names} in the config need tensors that nothing makes",
+            remedy="the file is damaged, or was edited by hand",
+        )
 
 
-class _NotYet(Exception):  # noqa: N818  # not an error: the tensor will come
-    """A tensor that a later call makes."""
+def _calls_needed(value: Any, made: dict[str, Operation]) -> set[tuple[int, int]]:
+    """The calls that have not been made yet of whose tensors a call is one: operation, number."""
+    if isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
+        operation, number, _ = _call_at(_history(value), made)
+        is_made = number < len(operation.inbound_nodes)
+        return set() if is_made else {(id(operation), number)}
+    if isinstance(value, dict) and "class_name" not in value:
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return set()
+    needed: set[tuple[int, int]] = set()
+    for part in value:
+        needed |= _calls_needed(part, made)
+    return needed
 
 
 def _arguments(node: Any, made: dict[str, Operation]) -> tuple[list[Any], dict[str, Any]]:
@@ -132,7 +165,7 @@ def _arguments(node: Any, made: dict[str, Operation]) -> tuple[list[Any], dict[s
 
 def _argument(value: Any, made: dict[str, Operation]) -> Any:
     if isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
-        return _tensor_at(value["config"]["keras_history"], made)
+        return _tensor_at(_history(value), made)
     if isinstance(value, list | tuple):  # a config that was never written has tuples
         return [_argument(v, made) for v in value]
     if isinstance(value, dict) and "class_name" not in value:
@@ -140,14 +173,27 @@ def _argument(value: Any, made: dict[str, Operation]) -> Any:
     return deserialize_keras_object(value)
 
 
-def _tensor_at(place: Any, made: dict[str, Operation]) -> KerasTensor:
+def _history(tensor: dict[str, Any]) -> Any:
+    config = tensor.get("config")
+    return config.get("keras_history") if isinstance(config, dict) else None
+
+
+def _call_at(place: Any, made: dict[str, Operation]) -> tuple[Operation, int, int]:
+    """What a place of a config means: operation, number of its call, and of the call's tensor."""
     try:
-        name, node_index, tensor_index = place
-        nodes: list[Node] = made[name].inbound_nodes
-        if node_index >= len(nodes):
-            raise _NotYet
-        tensor: KerasTensor = nodes[node_index].outputs[tensor_index]
-    except (TypeError, ValueError, KeyError, IndexError) as cause:
+        name, number, tensor_index = place
+        if not isinstance(number, int) or number < 0:
+            raise TypeError(f"a call has a number, got {number!r}")
+        return made[name], number, tensor_index
+    except (TypeError, ValueError, KeyError) as cause:
+        raise DataLossError(f"the config refers to {place!r}, which it does not contain") from cause
+
+
+def _tensor_at(place: Any, made: dict[str, Operation]) -> KerasTensor:
+    operation, number, tensor_index = _call_at(place, made)
+    try:
+        tensor: KerasTensor = operation.inbound_nodes[number].outputs[tensor_index]
+    except (TypeError, IndexError) as cause:
         raise DataLossError(f"the config refers to {place!r}, which it does not contain") from cause
     return tensor
 
@@ -158,10 +204,7 @@ def _places(structure: Any, made: dict[str, Operation]) -> Any:
         and len(structure) == 3
         and isinstance(structure[0], str)
     ):
-        try:
-            return _tensor_at(structure, made)
-        except _NotYet as cause:
-            raise DataLossError(f"the config refers to the call {structure!r}") from cause
+        return _tensor_at(structure, made)
     if isinstance(structure, dict):
         return {k: _places(v, made) for k, v in structure.items()}
     if isinstance(structure, list | tuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import laminar
 from laminar import layers, ops
+from laminar.engine.errors import DataLossError
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
 rng = np.random.default_rng(0)
@@ -283,3 +286,58 @@ def test_a_subclass_with_inputs_and_outputs_is_functional() -> None:
     assert isinstance(Own(), functional)
     assert not isinstance(Plain(), functional)
     assert not isinstance(laminar.Sequential([layers.Input((3,)), layers.Dense(2)]), functional)
+
+
+def times(what: Callable[[], Any]) -> int:
+    """How many lines of laminar's loading of networks run: a time that no other process changes."""
+    count = 0
+
+    def tracer(frame: Any, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return tracer if "network" in frame.f_code.co_filename else None
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        what()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["chain", "two-layers-in-turns"])
+def test_a_config_loads_in_time_linear_in_its_size_in_any_order(shared: bool) -> None:
+    """20,000 layers listed backwards took hours: each round made one call."""
+
+    def config(size: int) -> dict[str, Any]:
+        x = y = layers.Input((2,), name="x")
+        turns = [layers.Activation("relu", name="a"), layers.Activation("tanh", name="b")]
+        for i in range(size):
+            layer = turns[i % 2] if shared else layers.Activation("tanh", name=f"layer_{i}")
+            y = layer(y)
+        made: dict[str, Any] = laminar.Model(x, y).get_config()
+        return {**made, "layers": made["layers"][::-1]}
+
+    small, large = config(20), config(80)
+    loaded = laminar.Model.from_config(large)
+    x = data(1, 2)
+    y = x.astype("float64")
+    for i in range(80):
+        y = np.maximum(y, 0) if shared and i % 2 == 0 else np.tanh(y)
+    np.testing.assert_allclose(loaded(x).numpy(), y, rtol=1e-4)
+    lines = [times(functools.partial(laminar.Model.from_config, c)) for c in (small, large)]
+    assert lines[1] < 5 * lines[0]
+
+
+def test_a_config_whose_calls_wait_for_each_other_is_refused() -> None:
+    x = layers.Input((2,), name="x")
+    first = layers.Activation("relu", name="first")
+    config = laminar.Model(x, layers.Activation("relu", name="second")(first(x))).get_config()
+    (place,) = config["layers"][1]["inbound_nodes"][0]["args"]
+    place["config"]["keras_history"] = ["second", 0, 0]
+    with pytest.raises(DataLossError, match="the calls of first, second .* nothing makes"):
+        laminar.Model.from_config(config)
+    place["config"]["keras_history"] = ["x", -1, 0]
+    with pytest.raises(DataLossError, match="which it does not contain"):
+        laminar.Model.from_config(config)
