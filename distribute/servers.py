@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,8 @@ class Server:
             each 10 s that are to be answered in 5 s.
 
     Attributes:
-        server_def: which task of which cluster it is.
+        server_def: which task of which cluster it is; the cluster has the port that it took where
+            any was asked for.
         made: what speaks the protocol.
 
     Raises:
@@ -91,8 +93,8 @@ class Server:
                 Keepalive() if keepalive is None else keepalive,
             )
             definition = ServerDef(spec.as_dict(), job, task_index, protocol, config, settings)
-        self.server_def = definition
         self.made = make_server(definition)
+        self.server_def = _with_its_port(definition, self.made.target)
         if start:
             self.start()
 
@@ -140,3 +142,17 @@ def _only(what: str, found: list[Any]) -> Any:
             remedy='Server(cluster, job_name="worker", task_index=0)',
         )
     return found[0]
+
+
+def _with_its_port(definition: ServerDef, target: str) -> ServerDef:
+    """A definition by which others find the server, where it was to take any free port."""
+    spec = ClusterSpec(definition.cluster)
+    job, index = definition.job_name, definition.task_index
+    asked, port = spec.task_address(job, index), target.rpartition(":")[2]
+    if not asked.endswith(":0") or not port.isdecimal():
+        return definition
+    jobs = {
+        name: {i: spec.task_address(name, i) for i in spec.task_indices(name)} for name in spec.jobs
+    }
+    jobs[job][index] = f"{asked.rpartition(':')[0]}:{port}"
+    return dataclasses.replace(definition, cluster=ClusterSpec(jobs).as_dict())

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
-from laminar.distribute import ClusterSpec, Server
+from laminar.distribute import ClusterSpec, Server, connect_to_cluster
 from laminar.distribute.cluster.messages import WIRE_VERSION, messages
 from laminar.distribute.cluster.peers import RemotePeer
 from laminar.distribute.server import main, parse_cluster
@@ -34,6 +34,22 @@ def test_a_local_server() -> None:
         assert server.server_def.job_name == "local"
         assert repr(server).startswith("<server of /job:local/task:0")
         with eng.Graph().as_default(), eng.Session(server.target) as session:
+            assert session.run(eng.constant(2) + 3) == 5
+
+
+def test_a_port_that_was_free_is_in_the_definition() -> None:
+    """With the port that was asked for, 0, nobody could reach the server."""
+    with Server({"worker": ["localhost:0"]}) as worker:
+        (address,) = worker.server_def.cluster["worker"]
+        assert f"grpc://{address}" == worker.target
+        with connect_to_cluster(worker.server_def.cluster), eng.device("/job:worker/task:0"):
+            assert (eng.constant([2.0]) * 3.0).numpy() == [6.0]
+    jobs = {"worker": {3: "localhost:0", 5: "localhost:0"}}
+    with Server(jobs, "worker", 5) as sparse:
+        at = sparse.target.removeprefix("grpc://")
+        assert sparse.server_def.cluster == {"worker": {3: "localhost:0", 5: at}}
+        config = eng.SessionConfig(device_filters=["/job:worker/task:5"])
+        with eng.Graph().as_default(), eng.Session(sparse.target, config=config) as session:
             assert session.run(eng.constant(2) + 3) == 5
 
 
