@@ -23,7 +23,7 @@ from laminar.engine.ops.core.dispatch import symbolic_graph
 from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.source import warn
 from laminar.engine.state import GraphKeys, StatelessScope, Variable
-from laminar.engine.state.update_placement import stand_with_variables
+from laminar.engine.state.update_placement import stand_with_variables, wait_for_gradients
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import TensorLike
 
@@ -468,7 +468,10 @@ class Optimizer(Averages, Accumulation, RowUpdates):
             for v in variables
             for kept in (v, *self._laminar_slots_beside.get(id(v), ()))
         }
-        return group(*stand_with_variables(graph.operations[first:], homes), name=self.name)
+        operations = graph.operations[first:]
+        changes = stand_with_variables(operations, homes)
+        wait_for_gradients(operations, changes, [*parts_of(grads)])
+        return group(*changes, name=self.name)
 
     def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]

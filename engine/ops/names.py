@@ -184,7 +184,7 @@ _DECLARED: Mapping[str, str] = {
         "AssignAdd AssignSub"
     ),
     "ops.state.variable_rows": "AssignRows",
-    "ops.state.variable_scatter": "VariableScatter CountUpTo",
+    "ops.state.variable_scatter": "VariableScatter CountUpTo RaiseNumber",
     "ops.text.encodings": "UnicodeTranscode EncodeBase64 DecodeBase64",
     "ops.text.farmhash": "StringFingerprint FingerprintCat FingerprintBucket",
     "ops.text.formatting": "StringFormat UnsortedSegmentJoin",

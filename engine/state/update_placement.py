@@ -1,8 +1,9 @@
-"""Where the arithmetic of an update is done: beside the variable that it updates.
+"""Where the arithmetic of an update is done, and when: beside the variable that it updates.
 
 An optimizer writes an update as plain operations. Were they computed where the gradients are, the
 variable and its slots would travel there and back in each step; so they stand with the variable,
-and the gradient alone travels.
+and the gradient alone travels. What needs no gradient, as a count of steps, waits for those that
+do: of a step whose gradients never come, as their worker is lost, nothing has been done.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ..graph import Operation, resource
+from ..graph import Operation, Tensor, resource
 from .variable import Variable
 
 
@@ -45,6 +46,39 @@ def stand_with_variables(
             (home,) = own
             op.device, op.colocation = "", (home.name,)
     return effects[::-1]
+
+
+def wait_for_gradients(
+    operations: Sequence[Operation], changes: Sequence[Operation], gradients: Sequence[Tensor]
+) -> None:
+    """Have those that change something, and need no gradient, wait for those that do.
+
+    Where one of these needs what is changed, they wait for the gradients.
+
+    Args:
+        operations: of an update, in the order in which they were made.
+        changes: those among them that change something.
+        gradients: what the update is made of.
+    """
+    given = [x.op for x in gradients]
+    by_gradients = _needing(operations, {op.id for op in given})
+    made = [op for op in changes if op.id in by_gradients]
+    for op in changes:
+        if op.id not in by_gradients:
+            takers = _needing(operations, {op.id})
+            is_needed = any(other.id in takers for other in made)
+            for before in given if is_needed or not made else made:
+                op.add_control_input(before)
+
+
+def _needing(operations: Sequence[Operation], wanted: set[int]) -> set[int]:
+    """The ids of operations that need one of those that are wanted, and of these."""
+    found = set(wanted)
+    for op in operations:
+        before = (*op.control_inputs, *(x.op for x in op.inputs))
+        if any(other.id in found for other in before):
+            found.add(op.id)
+    return found
 
 
 @contextmanager

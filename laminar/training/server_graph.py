@@ -29,10 +29,10 @@ from laminar.engine import (
     gradients,
     group,
     placeholder,
-    scatter_update,
 )
 from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import Operation, TensorSpec
+from laminar.engine.ops.state.variable_scatter import raise_number
 from laminar.engine.state import StatelessScope
 from laminar.engine.state.update_placement import beside
 from laminar.layers.masking import get_mask
@@ -99,16 +99,15 @@ class Once:
 
     Attributes:
         slot: is fed with whose it is; one update of a slot is made after the other.
-        number: is fed with a number of its own.
-        marks: by slot, the last number that has been marked.
-        forget: forgets all marks.
-        update: marks the number, and applies the gradients.
+        number: is fed with a number of its own, above those before it.
+        begin: has all slots go on above the number.
+        update: applies the gradients; AlreadyExists if that was done for the slot's number, or for
+            a later one.
     """
 
     slot: Any
     number: Any
-    marks: Any
-    forget: Operation
+    begin: Operation
     update: Operation
 
 
@@ -330,17 +329,23 @@ def _sums(name: str, pairs: Sequence[tuple[Any, Variable]], optimizer: Any, shar
 
 
 def _once(name: str, pairs: Sequence[tuple[Any, Variable]], optimizer: Any, slots: int) -> Once:
-    slot, number = placeholder("int64", [1]), placeholder("int64", [1])
+    """The update: once its gradients are where the variables are, the number is marked.
+
+    What follows needs no gradient of the worker any more, and nothing of it comes before.
+    """
+    slot, number = placeholder("int64", []), placeholder("int64", [])
     marks = Variable(np.full(slots, -1, np.int64), trainable=False, name=f"{name}/marks")
     variables = [v for _, v in pairs]
     # (values, rows) of slices, as IndexedSlices takes them
     leaves = [parts_of(g)[::-1] for g, _ in pairs]
-    with control_dependencies([leaf for found in leaves for leaf in found]), beside(marks):
-        marked = operation(scatter_update(marks, slot, number))
-    ready = held_back(leaves, variables, [marked])
+    there = [parts_of(g)[::-1] for g in held_back(leaves, variables, ())]
+    with control_dependencies([leaf for found in there for leaf in found]), beside(marks):
+        marked = operation(raise_number(marks.handle, slot, number, dtype="int64"))
+    ready = held_back(there, variables, [marked])
     update = optimizer.apply_gradients(zip(ready, variables, strict=True))
-    forget = operation(marks.assign(np.full(slots, -1, np.int64)))
-    return Once(slot, number, marks.value, forget, group(update, marked))
+    with beside(marks):
+        begin = operation(marks.assign(ops.broadcast_to(number, (slots,))))
+    return Once(slot, number, begin, group(update, marked))
 
 
 def specs_of(batch: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from laminar.distribute.asynchronous import AsyncStep
 from laminar.distribute.staleness import Staleness
+from laminar.engine.errors import AlreadyExistsError
 
 from .compiled import Compiled
 from .served_values import ServedValues
@@ -95,7 +96,9 @@ class ServerStep(AsyncStep):
         values, made = self.values, self._workers.made
         assert made is not None, "it is prepared"
         if not self._is_open and self._trains:
-            self._workers.run(_forget_marks)
+            first = next(self._numbers)
+            self._numbers = itertools.count(first)
+            self._workers.run(_begin_after, first - 1)
         changed = values.changed(made, scalars=self._is_open and self._trains)
         self._is_open = True
         if changed:
@@ -145,14 +148,14 @@ class _Attempt:
         feeds = self._feeds(made, number=self._number)
         if made.once is None:
             return worker.run(made.fetches, feeds)
-        if self._has_begun and int(worker.run(made.once.marks)[self._slot]) == self._number:
+        begun, self._has_begun = self._has_begun, True
+        feeds |= {made.once.slot: self._slot, made.once.number: self._number}
+        try:
+            return worker.run((made.fetches, made.once.update), feeds)[0]
+        except AlreadyExistsError:
+            if not begun:
+                raise
             return None
-        self._has_begun = True
-        feeds |= {
-            made.once.slot: np.array([self._slot], np.int64),
-            made.once.number: np.array([self._number], np.int64),
-        }
-        return worker.run((made.fetches, made.once.update), feeds)[0]
 
 
 def number_of_step(model: Any) -> int:
@@ -160,5 +163,6 @@ def number_of_step(model: Any) -> int:
     return 0 if model.optimizer is None else int(np.asarray(model.optimizer.iterations))
 
 
-def _forget_marks(worker: Any) -> None:
-    worker.run(worker.made.once.forget)
+def _begin_after(worker: Any, number: int) -> None:
+    once = worker.made.once
+    worker.run(once.begin, {once.number: number})

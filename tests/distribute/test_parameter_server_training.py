@@ -20,7 +20,7 @@ from laminar.engine.errors import (
     UnavailableError,
     UnimplementedError,
 )
-from laminar.training.server_step import ServerStep, _Attempt
+from laminar.training.server_step import ServerStep
 from laminar.tree import flatten
 from tests.distribute.cluster.local_cluster import LocalCluster, local_cluster
 
@@ -306,33 +306,6 @@ def test_an_evaluation_before_a_training_and_other_batches(cluster: LocalCluster
     assert isinstance(step, ServerStep)
     assert step._workers.made is not None
     assert step._workers.made.batch[0].shape[1] is None
-
-
-class _Marks:
-    """A worker whose server tells which update it has marked last."""
-
-    def __init__(self, marked: int) -> None:
-        self.made = type("Made", (), {"fetches": "found", "once": type("Once", (), {})()})()
-        self.made.once.marks, self.made.once.update = "marks", "update"
-        self.made.once.slot, self.made.once.number = "slot", "number"
-        self.marked = marked
-        self.runs: list[Any] = []
-
-    def run(self, fetches: Any, feeds: Any = None) -> Any:
-        self.runs.append(fetches)
-        if fetches == "marks":
-            return np.array([-1, self.marked])
-        if len(self.runs) == 1:
-            raise UnavailableError("lost")
-        return "found", None
-
-
-@pytest.mark.parametrize(("marked", "found"), [(7, None), (6, "found")])
-def test_an_update_that_a_lost_worker_has_made_is_not_made_again(marked: int, found: Any) -> None:
-    attempt, worker = _Attempt(1, 7, lambda made, number: {}), _Marks(marked)
-    with pytest.raises(UnavailableError):
-        attempt(worker)
-    assert attempt(worker) == found
 
 
 def test_a_loop_of_ones_own(cluster: LocalCluster) -> None:

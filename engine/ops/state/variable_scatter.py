@@ -1,4 +1,4 @@
-"""Updates of parts of a variable, and its count to a limit."""
+"""Updates of parts of a variable, its count to a limit, and numbers in it that only rise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import math
 
 import numpy as np
 
-from ...errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from ...errors import (
+    AlreadyExistsError,
+    DTypeError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    ShapeError,
+)
 from ...graph import ANY, FLOATING, INTEGER, NUMERIC, Array, TensorShape, TensorSpec, as_dtype
 from ..array.positions import rows_of, write
 from ..core.effects import HANDLE
@@ -136,3 +142,48 @@ def _count_kernel(
 
 
 count_up_to.grad(no_gradient)
+
+
+@define(
+    "RaiseNumber",
+    dtypes={"handle": HANDLE, "place": INTEGER, "number": INTEGER},
+    same_dtype=False,
+)
+def raise_number(
+    handle: TensorSpec, place: TensorSpec, number: TensorSpec, *, dtype: str
+) -> TensorSpec:
+    """Have a vector hold a higher `number` at `place`; AlreadyExists, and no change, if it is not.
+
+    Of those who come with one number, in whatever order and however late, one goes on. So that
+    this holds, a step that fails later does not take it back.
+    """
+    if as_dtype(dtype) not in INTEGER or number.dtype != dtype:
+        raise DTypeError(
+            f"RaiseNumber: the variable is {dtype}, the number {number}; expected one integer type"
+        )
+    for name, x in (("place", place), ("number", number)):
+        if not x.shape.is_compatible_with(()):
+            raise ShapeError(f"RaiseNumber: {name} must be a scalar, got {x}")
+    return TensorSpec((), as_dtype(dtype))
+
+
+@raise_number.effect
+def _raise_kernel(
+    context: KernelContext, handle: VariableStore, place: Array, number: Array, *, dtype: str
+) -> Array:
+    handle.read()  # it must be initialised
+    with one_lock((handle,)):
+        old: Array = handle.value
+        if old.ndim != 1 or not 0 <= int(place) < len(old):
+            raise ShapeError(f"RaiseNumber: {handle!r} of shape {old.shape} has no place {place}")
+        if int(number) <= int(old[int(place)]):
+            raise AlreadyExistsError(
+                f"RaiseNumber: {handle!r} holds {old[int(place)]} at {place}, and got {number}"
+            )
+        new = old.copy()
+        new[int(place)] = number
+        handle.value = new
+        return number
+
+
+raise_number.grad(no_gradient)

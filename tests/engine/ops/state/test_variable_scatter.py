@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +13,14 @@ import pytest
 from laminar import engine
 from laminar.engine import Graph, Session, Variable, constant, count_up_to
 from laminar.engine.errors import (
+    AlreadyExistsError,
     DTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
     OutOfRangeError,
     ShapeError,
 )
-from laminar.engine.ops.state.variable_scatter import variable_scatter
+from laminar.engine.ops.state.variable_scatter import raise_number, variable_scatter
 
 Array = np.ndarray[Any, Any]
 X = np.arange(1.0, 13.0).reshape(4, 3)
@@ -92,6 +95,35 @@ def test_counting() -> None:
     assert int(v) == 3
 
 
+def test_numbers_that_only_rise() -> None:
+    """One of many who come with the same number goes on, and none with a lower one."""
+    v = Variable(np.full(2, -1, np.int64))
+    came: list[int] = []
+
+    def come(number: int) -> None:
+        with contextlib.suppress(AlreadyExistsError):
+            raise_number(v.handle, 1, np.int64(number), dtype="int64")
+            came.append(number)
+
+    for number in (3, 2, 5):
+        threads = [threading.Thread(target=come, args=(number,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert came == [3, 5]
+    assert v.numpy().tolist() == [-1, 5]
+    with pytest.raises(AlreadyExistsError, match="holds 5 at 1, and got 5"):
+        raise_number(v.handle, 1, np.int64(5), dtype="int64")
+
+
+def raised(place: Any, number: Any, dtype: str = "int64") -> Callable[[], Any]:
+    return of(
+        np.zeros(2, dtype),
+        lambda v: raise_number(v.handle, place, constant(number, dtype), dtype=str(v.dtype)),
+    )
+
+
 def of(value: Any, call: Callable[[Variable], Any]) -> Callable[[], Any]:
     return lambda: call(Variable(value))
 
@@ -116,6 +148,9 @@ MISTAKES = [
     (of(X, lambda v: engine.scatter_nd_add(v, 0, 1.0)), ShapeError, "last axis"),
     (of(np.float32(1), lambda v: count_up_to(v, 3)), DTypeError, "count"),
     (of(np.arange(3), lambda v: count_up_to(v, 3)), ShapeError, "scalar"),
+    (raised(2, 1), ShapeError, "no place 2"),
+    (raised([0], 1), ShapeError, "place must be a scalar"),
+    (raised(0, 1.0, "float32"), DTypeError, "number must be"),
 ]
 
 
