@@ -57,9 +57,10 @@ class ParameterServer:
     that is lost goes to another one; its gradient is applied at most once.
 
     With `synchronous=True` a batch is divided among the workers, and the step is that of one
-    process on the whole batch, up to the rounding of sums, for losses that are means over
-    examples. Workers beyond `replicas_to_aggregate` are backups: what a slow one has not done in
-    time is given to them, too, and what comes first counts. A worker that is lost changes no bit.
+    process on the whole batch, up to the rounding of sums, whatever the reduction of the loss; what
+    layers and a loss of one's own class add counts as a mean over examples. Workers beyond
+    `replicas_to_aggregate` are backups: what a slow one has not done in time is given to them, too,
+    and what comes first counts. A worker that is lost changes no bit.
 
     The weights of the model are there, up to date, whenever an epoch has ended, and where `fit`
     saves them. Under TF_CONFIG all tasks run the same program: in those of servers, and of workers

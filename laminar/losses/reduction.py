@@ -10,6 +10,7 @@ from laminar.engine.graph import Tensor
 from .. import config, ops
 from ..typing import DTypeLike, TensorLike
 from .alignment import fit_from_front, squeeze_or_expand_to_same_rank
+from .batch_part import divisor, sum_of_part
 
 # How the values of a batch become one number; see `reduce_values`.
 Reduction: TypeAlias = Literal[
@@ -53,7 +54,7 @@ def apply_mask(
     kept = ops.cast(mask, dtype)
     if reduction in ("mean", "sum_over_batch_size"):
         total = ops.cast(ops.size(kept), dtype)
-        kept = kept * (total / (ops.sum(kept) + config.epsilon()))
+        kept = kept * (total / (divisor(ops.sum(kept)) + config.epsilon()))
     if sample_weight is None:
         return kept
     weights = ops.cast(sample_weight, dtype)
@@ -76,9 +77,13 @@ def reduce_values(
         return values
     loss = ops.sum(values)
     if reduction == "sum":
-        return loss
+        total: Tensor = sum_of_part(loss)
+        return total
     if reduction == "mean_with_sample_weight" and sample_weight is not None:
-        return ops.divide_no_nan(loss, ops.sum(sample_weight))
+        weights = ops.convert_to_tensor(sample_weight)
+        if weights.shape == ():
+            return ops.divide_no_nan(sum_of_part(loss), weights)
+        return ops.divide_no_nan(loss, divisor(ops.sum(weights)))
     count: Any = values.shape.num_elements()
     if count is None:
         count = ops.cast(ops.size(values), loss.dtype)

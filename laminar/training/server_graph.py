@@ -36,6 +36,7 @@ from laminar.engine.ops.state.variable_scatter import raise_number
 from laminar.engine.state import StatelessScope
 from laminar.engine.state.update_placement import beside
 from laminar.layers.masking import get_mask
+from laminar.losses.batch_part import computed_on
 from laminar.tree import flatten, map_structure
 
 from .data import unpack_x_y_sample_weight
@@ -71,6 +72,32 @@ class Fed:
     variable: Variable
     before: Any
     after: Any
+
+
+class ShareOfBatch:
+    """A share of the examples of a batch; see losses/batch_part.py.
+
+    Attributes:
+        fraction: is fed with the part of the examples that the share has.
+        inverse: is fed with its inverse, 0 for a share of none.
+        asked: for each sum that losses divide by, that over the share, and where the sum over the
+            whole batch is fed.
+    """
+
+    def __init__(self) -> None:
+        self.fraction = placeholder("float32", [])
+        self.inverse = placeholder("float32", [])
+        self.asked: list[tuple[Any, Any]] = []
+
+    def stands_for(self, total: Any) -> Any:
+        """What has the sum `total` over these examples as its share of the mean."""
+        return total * ops.cast(self.inverse, total.dtype)
+
+    def shared(self, total: Any) -> Any:
+        """This part of the sum over the whole batch; `total` is that over these examples."""
+        whole = placeholder(total.dtype, total.shape)
+        self.asked.append((total, whole))
+        return whole * ops.cast(self.fraction, total.dtype)
 
 
 @dataclass
@@ -118,7 +145,7 @@ class WorkerGraph:
     Attributes:
         batch: placeholders for a batch.
         seeds: placeholders for the states of random generators.
-        share: is fed with the part of the batch's examples that a share has.
+        share: what of the batch it computes, where that is a share of it.
         fed: variables that are fed and fetched, and those that are read only.
         found: what is fetched: the loss, the outputs, their masks, what layers report.
         masked: for each output whether it has a mask.
@@ -130,7 +157,7 @@ class WorkerGraph:
 
     batch: Any
     seeds: list[Any]
-    share: Any
+    share: ShareOfBatch | None
     fed: list[Fed]
     found: dict[str, Any]
     masked: list[bool]
@@ -164,7 +191,7 @@ def build_worker(
     if training:
         mirrors += _mirror_slots(parts, served)
     batch = map_structure(_placeholder, spec)
-    share = placeholder("float32", [])
+    share = ShareOfBatch() if shares else None
     seeds = [placeholder(v.dtype, v.shape) for v in parts.seeds]
     state = [placeholder(v.stored_dtype, v.shape) for v in parts.state]
     held = [
@@ -177,7 +204,8 @@ def build_worker(
         kept = zip([*parts.weights, *parts.slots], mirrors, strict=True)
         optimizer = copy.deepcopy(parts.model.optimizer, {id(v): m for v, m in kept})
     with StatelessScope(held) as scope:
-        call = _called(parts, batch, optimizer, training=training)
+        with computed_on(share):
+            call = _called(parts, batch, optimizer, training=training)
         fed = list(_fed([*parts.weights, *parts.state], held, scope))
     pushes = []
     for mirror in mirrors:
@@ -190,7 +218,7 @@ def build_worker(
     )
     if training:
         variables = [served[id(v)] for v in parts.model.trainable_weights]
-        loss = call.scaled * (share * shares) if shares else call.scaled
+        loss = call.scaled if share is None else call.scaled * (share.fraction * shares)
         pairs = [
             (g, v)
             for g, v in zip(gradients(loss, variables), variables, strict=True)

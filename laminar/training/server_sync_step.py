@@ -121,9 +121,11 @@ class SyncServerStep:
             )
             for r in range(self._count)
         ]
+        shares = _Shares(feeds, parts, number)
+        shares.ask(self._workers)
         while True:
             spare = self.values.strategy.num_replicas - self._count
-            found = _Gathering(self._workers, feeds, parts, number, spare).run()
+            found = _Gathering(self._workers, shares, spare).run()
             if self._workers.run(_Apply(number, self._count)):
                 break
             # A worker was lost while it applied them: nothing has changed, and the sums are gone.
@@ -154,27 +156,65 @@ class SyncServerStep:
                 v.assign(values[0])
 
 
+class _Shares:
+    """What the graphs of workers are fed with for the shares of a batch.
+
+    Args:
+        feeds: for each share, what its graph is fed with.
+        parts: the part of the batch's examples that each has.
+        number: of the step.
+    """
+
+    def __init__(
+        self, feeds: Sequence[Callable[[WorkerGraph], dict[Any, Any]]], parts: Any, number: int
+    ) -> None:
+        self._feeds, self._parts, self._number = feeds, parts, number
+        self._totals: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    def feeds(self, made: WorkerGraph, share: int) -> dict[Any, Any]:
+        """For a share."""
+        assert made.share is not None, "the batch is divided"
+        assert made.sums is not None, "it trains"
+        part = float(self._parts[share])
+        given = {
+            made.share.fraction: part,
+            made.share.inverse: 1 / part if part else 0.0,
+            made.sums.step: self._number,
+        }
+        totals = zip(made.share.asked, self._totals, strict=False)
+        return self._feeds[share](made) | given | {whole: total for (_, whole), total in totals}
+
+    def ask(self, workers: Workers) -> None:
+        """Have workers compute the sums over the whole batch that losses divide by."""
+        assert workers.made is not None, "it is prepared"
+        assert workers.made.share is not None, "the batch is divided"
+        if not workers.made.share.asked:
+            return
+
+        def sums(worker: Any, share: int) -> Any:
+            asked = [total for total, _ in worker.made.share.asked]
+            return worker.run(asked, self.feeds(worker.made, share))
+
+        there = [share for share in range(len(self)) if self._parts[share]]
+        results = [workers.coordinator.schedule(sums, share) for share in there]
+        found = [result.fetch() for result in results]
+        self._totals = [sum(values) for values in zip(*found, strict=True)]
+
+
 class _Gathering:
     """The shares of a step, each computed by a worker, or by several where one is slow.
 
     Args:
         workers: who compute them.
-        feeds: for each share, what its graph is fed with.
-        parts: the part of the batch's examples that each has.
-        number: of the step.
+        shares: what they are fed with.
         spare: how many workers there are beyond one for each share.
     """
 
-    def __init__(
-        self,
-        workers: Workers,
-        feeds: Sequence[Callable[[WorkerGraph], dict[Any, Any]]],
-        parts: Any,
-        number: int,
-        spare: int,
-    ) -> None:
-        self._workers, self._feeds, self._parts = workers, feeds, parts
-        self._number, self._spare = number, spare
+    def __init__(self, workers: Workers, shares: _Shares, spare: int) -> None:
+        self._workers, self._shares, self._spare = workers, shares, spare
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._found: dict[int, Any] = {}
 
@@ -185,7 +225,7 @@ class _Gathering:
             LaminarError: one of them failed.
         """
         begin, first = time.monotonic(), 0.0
-        count = len(self._feeds)
+        count = len(self._shares)
         for share in range(count):
             self._start(share)
         while len(self._found) < count:
@@ -207,7 +247,7 @@ class _Gathering:
 
     def _help(self) -> None:
         """Have workers that are free compute what is missing, too."""
-        missing = [share for share in range(len(self._feeds)) if share not in self._found]
+        missing = [share for share in range(len(self._shares)) if share not in self._found]
         for share in missing[: self._spare]:
             self._spare -= 1
             self._start(share)
@@ -218,8 +258,7 @@ class _Gathering:
             return
         made: WorkerGraph = worker.made
         assert made.sums is not None, "it trains"
-        feeds = self._feeds[share](made)
-        feeds |= {made.share: self._parts[share], made.sums.step: self._number}
+        feeds = self._shares.feeds(made, share)
         found = worker.run((made.fetches, made.sums.gives[share]), feeds)[0]
         self._found.setdefault(share, found)
 

@@ -86,6 +86,19 @@ def test_it_is_training_on_one_device(case: str, devices: Any, optimizer: str) -
     )
 
 
+@pytest.mark.parametrize("reduction", ["sum", "mean_with_sample_weight"])
+def test_losses_that_are_no_mean_over_examples(reduction: Any) -> None:
+    """Each example counts by its class; a penalty counts once."""
+    loss = laminar.losses.SparseCategoricalCrossentropy(reduction=reduction)
+    models = [
+        compiled(dense(kernel_regularizer="l2"), strategy, optimizers.SGD(0.001), loss=loss)
+        for strategy in (None, DataParallel(3))
+    ]
+    logs = [trained(m, class_weight={0: 1.0, 1: 3.0, 2: 0.5}) for m in models]
+    np.testing.assert_allclose(logs[1]["loss"], logs[0]["loss"], rtol=1e-5)
+    check_same(*models)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_batch_of_fewer_examples_than_devices(size: int) -> None:
     one, several = compiled(dense()), compiled(dense(), DataParallel(4))

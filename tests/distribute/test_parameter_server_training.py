@@ -28,6 +28,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(53, 6)).astype("float32")
 WORDS = rng.integers(1, 40, (53, 5)) * (rng.uniform(size=(53, 5)) < 0.7)
 Y = rng.integers(0, 3, 53)
+TAGS = rng.integers(0, 3, (53, 5))
 W = rng.uniform(size=53).astype("float32")
 
 
@@ -82,11 +83,39 @@ def reporting() -> Any:
     return Reporting()
 
 
+def tagged() -> Any:
+    """A loss for each word that is there, of which shares have other numbers."""
+    laminar.set_random_seed(1)
+    return laminar.Sequential(
+        [
+            layers.Input((5,), dtype="int32"),
+            layers.Embedding(40, 6, mask_zero=True),
+            layers.Dense(3, activation="softmax", kernel_regularizer="l2"),
+        ]
+    )
+
+
+def entropy(reduction: Any) -> Any:
+    return laminar.losses.SparseCategoricalCrossentropy(reduction=reduction)
+
+
 LOSS = "sparse_categorical_crossentropy"
 CASES: dict[str, tuple[Callable[[], Any], dict[str, Any], dict[str, Any]]] = {
     "adam": (dense, {"optimizer": "adam", "metrics": ["accuracy"]}, {"sample_weight": W}),
     "regularized": (lambda: dense(kernel_regularizer="l2"), {"optimizer": "sgd"}, {}),
     "words": (words, {"optimizer": "adam", "weighted_metrics": ["accuracy"]}, {"x": WORDS}),
+    "summed": (
+        lambda: dense(kernel_regularizer="l2", activity_regularizer="l2"),
+        {"optimizer": lambda: optimizers.SGD(0.001, momentum=0.9), "loss": entropy("sum")},
+        {"class_weight": {0: 1.0, 1: 3.0, 2: 0.5}},
+    ),
+    "weighted": (
+        lambda: dense(kernel_regularizer="l2"),
+        {"optimizer": "sgd", "loss": entropy("mean_with_sample_weight")},
+        {"sample_weight": W},
+    ),
+    "tagged": (tagged, {"optimizer": "sgd"}, {"x": WORDS, "y": TAGS}),
+    "summed_tags": (tagged, {"optimizer": "sgd", "loss": entropy("sum")}, {"x": WORDS, "y": TAGS}),
     "clipped": (
         dense,
         {"optimizer": lambda: optimizers.Adam(0.01, global_clipnorm=0.1, use_ema=True)},
@@ -111,7 +140,9 @@ def trained(
     optimizer = optimizer() if callable(optimizer) else optimizer
     model.compile(**{"loss": LOSS, **options, "optimizer": optimizer}, strategy=strategy)
     data = {"x": X, "y": Y, "batch_size": 10, "epochs": 2, "shuffle": False, **given}
-    return model, model.fit(**data, verbose=0, validation_data=(data["x"][:7], Y[:7])).history
+    return model, model.fit(
+        **data, verbose=0, validation_data=(data["x"][:7], data["y"][:7])
+    ).history
 
 
 def check_same(found: tuple[Any, Any], wanted: tuple[Any, Any]) -> None:
