@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # They load sessions and what they need: for processes that are part of a cluster.
 _cluster_spec = later("laminar.distribute.cluster_spec", "ClusterSpec")
+_check_tasks = later("laminar.distribute.known_tasks", "check_tasks")
 _coordinator = later("laminar.distribute.coordinator", "Coordinator")
 _server = later("laminar.distribute.servers", "Server")
 _session_config = later("laminar.engine.runtime.config", "SessionConfig")
@@ -191,7 +192,7 @@ class ParameterServer:
 
         Raises:
             UnavailableError: a task does not answer within `timeout_seconds`.
-            InvalidArgumentError: there is no cluster.
+            InvalidArgumentError: there is no cluster, or its tasks have another one.
         """
         if self._spec is None:
             raise InvalidArgumentError(
@@ -231,6 +232,7 @@ class ParameterServer:
                             remedy="start all tasks of the cluster",
                         )
                     time.sleep(_AGAIN_SECONDS)
+        _check_tasks(self._spec, config)
         self._is_there = True
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from .served_values import ServedValues
 from .server_step import ServerStep
 from .server_sync_step import SyncServerStep
 from .step import Step
+from .step_on_servers import StepOnServers
 
 
 def served_step(
@@ -41,7 +42,7 @@ def served_step(
                 remedy="leave it out, or train without a strategy",
             )
     others = [*compiled.steps.values()]
-    found = [s.values for s in others if isinstance(s, ServerStep | SyncServerStep)]
+    found = [s.values for s in others if isinstance(s, StepOnServers)]
     found = [values for values in found if values.is_of(model, training=kind == "train")]
     values = found[0] if found else ServedValues(model, strategy)
     native = model.jit_compile is not False

@@ -16,23 +16,23 @@ from laminar.engine.errors import AlreadyExistsError
 from .compiled import Compiled
 from .served_values import ServedValues
 from .server_graph import WorkerGraph
-from .server_report import Reporter
-from .server_workers import Workers, feeds_of
+from .server_workers import feeds_of
 from .step import Step
+from .step_on_servers import StepOnServers
 
 _Found = tuple[Any, dict[int, Any], Any]  # a batch, the state it began with, what came of it
 
 
-class ServerStep(AsyncStep):
+class ServerStep(StepOnServers, AsyncStep):
     """A step on whichever worker is free: of asynchronous training, or of a test.
 
     Args:
-        model: whose step it is.
-        compiled: what it was compiled with.
-        values: what the servers keep.
-        kind: "train" or "test".
-        serial: the same step without workers, for what looks at every value.
-        native: whether to run native code where there is some.
+        model: see `StepOnServers`; so are the others.
+        compiled: likewise.
+        values: likewise.
+        kind: likewise.
+        serial: likewise.
+        native: likewise.
     """
 
     def __init__(
@@ -45,71 +45,38 @@ class ServerStep(AsyncStep):
         *,
         native: bool,
     ) -> None:
-        self._model, self._compiled, self._serial = model, compiled, serial
-        self.values, self._native, self._trains = values, native, kind == "train"
-        self._workers = Workers(values, kind, 0, native=native)
-        self._reporter: Reporter | None = None
+        StepOnServers.__init__(self, model, compiled, values, kind, serial, shares=0, native=native)
         self._numbers = itertools.count(number_of_step(model))
-        self._is_open = self._has_failed = False
         strategy = values.strategy
-        super().__init__(
+        AsyncStep.__init__(
+            self,
             [partial(self._compute, slot) for slot in range(strategy.num_replicas)],
             self._report,
             strategy.staleness if self._trains else Staleness(),
             self._begin,
         )
 
-    @property
-    def compiles(self) -> list[Any]:
-        """Workers tell nothing of what they compile."""
-        return []
-
-    def traced(self) -> Step:
-        """The step in this process."""
-        return self._serial.traced()
-
-    def trace(self, batch: Any) -> None:
-        """Build the graphs of the workers for batches of this form."""
-        workers = self._workers
-        if workers.made is not None and workers.takes(batch):
-            return
-        self.close()
-        workers.prepare(batch)
-        assert workers.made is not None, "it is prepared"
-        self._reporter = Reporter(self._model, self._compiled, workers.made, native=self._native)
-
     def close(self) -> None:
         """Return when all that was begun has been done; the weights are here then."""
-        super().close()
-        is_open, self._is_open = self._is_open, False
-        if self._has_failed:
-            self._has_failed = False
-            self._workers.recover()
-        elif is_open and self._trains:
-            self._workers.run(self.values.pull)
-
-    settle = close
+        AsyncStep.close(self)
+        StepOnServers.close(self)
 
     def _begin(self, batch: Any) -> None:
         """Before each batch: the servers have what has been changed here."""
         self.trace(batch)
-        values, made = self.values, self._workers.made
-        assert made is not None, "it is prepared"
         if not self._is_open and self._trains:
             first = next(self._numbers)
             self._numbers = itertools.count(first)
             self._workers.run(_begin_after, first - 1)
-        changed = values.changed(made, scalars=self._is_open and self._trains)
+        changed = self.values.changed(self._made, scalars=self._is_open and self._trains)
         self._is_open = True
         if changed:
-            self._workers.run(values.push, changed)
+            self._workers.run(self.values.push, changed)
 
     def _compute(self, slot: int, batch: Any) -> _Found:
         """What a worker makes of a batch; in a thread for each that can be under way."""
-        made = self._workers.made
-        assert made is not None, "it has begun"
         number = next(self._numbers)
-        state = {id(f.variable): f.variable.numpy() for f in made.fed}
+        state = {id(f.variable): f.variable.numpy() for f in self._made.fed}
         seeds = [v.numpy() for v in self.values.parts.seeds]
         attempt = _Attempt(slot, number, partial(feeds_of, batch=batch, state=state, seeds=seeds))
         try:
@@ -125,14 +92,11 @@ class ServerStep(AsyncStep):
             results: Mapping[str, Any] = self._model.get_metrics_result()
             return results
         values, after = got
-        made, reporter = self._workers.made, self._reporter
-        assert made is not None, "it has begun"
-        assert reporter is not None, "it has begun"
-        updated = [f.variable for f in made.fed if f.after is not None]
+        updated = [f.variable for f in self._made.fed if f.after is not None]
         for v, value in zip(updated, after, strict=True):
             is_sum = v.stored_dtype.is_floating or v.stored_dtype.is_integer
             v.assign(v.numpy() + (value - state[id(v)]) if is_sum else value)
-        return reporter(batch, values)
+        return self._report_to(batch, values)
 
 
 class _Attempt:

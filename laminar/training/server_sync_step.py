@@ -17,70 +17,36 @@ from .batches import size_of
 from .compiled import Compiled
 from .served_values import ServedValues
 from .server_graph import WorkerGraph
-from .server_report import Reporter
 from .server_step import number_of_step
 from .server_workers import Workers, feeds_of
 from .step import Step
+from .step_on_servers import StepOnServers
 
 # A share that is not there after so often the time of the first one is given to a backup, too.
 _SLOW: Final = 2.0
 _LEAST_SECONDS: Final = 0.02
 
 
-class SyncServerStep:
+class SyncServerStep(StepOnServers):
     """A step on all workers: each computes the gradients of a share of the batch.
 
     What a share gives is accepted once in each step, and sums go by the numbers of the shares. So
     a share that is computed twice, as that of a worker that was lost or is slow, changes no bit.
 
     Args:
-        model: whose step it is.
-        compiled: what it was compiled with.
-        values: what the servers keep.
-        serial: the same step without workers, for what looks at every value.
-        native: whether to run native code where there is some.
+        model: see `StepOnServers`; so are the others.
+        compiled: likewise.
+        values: likewise.
+        serial: likewise.
+        native: likewise.
     """
 
     def __init__(
         self, model: Any, compiled: Compiled, values: ServedValues, serial: Step, *, native: bool
     ) -> None:
-        self._model, self._compiled, self._serial = model, compiled, serial
-        self.values, self._native = values, native
-        self._count = values.strategy.num_shares
-        self._workers = Workers(values, "train", self._count, native=native)
-        self._reporter: Reporter | None = None
+        self._count = count = values.strategy.num_shares
+        super().__init__(model, compiled, values, "train", serial, shares=count, native=native)
         self._number = 0
-        self._is_open = self._has_failed = False
-
-    @property
-    def compiles(self) -> list[Any]:
-        """Workers tell nothing of what they compile."""
-        return []
-
-    def traced(self) -> Step:
-        """The step in this process."""
-        return self._serial.traced()
-
-    def trace(self, batch: Any) -> None:
-        """Build the graphs of the workers for batches of this form."""
-        workers = self._workers
-        if workers.made is not None and workers.takes(batch):
-            return
-        self.close()
-        workers.prepare(batch)
-        assert workers.made is not None, "it is prepared"
-        self._reporter = Reporter(self._model, self._compiled, workers.made, native=self._native)
-
-    def close(self) -> None:
-        """The weights are here then; after an error, nothing of it is left."""
-        is_open, self._is_open = self._is_open, False
-        if self._has_failed:
-            self._has_failed = False
-            self._workers.recover()
-        elif is_open:
-            self._workers.run(self.values.pull)
-
-    settle = close
 
     def __call__(self, batch: Any) -> Mapping[str, Any]:
         """Train on a batch; gives what is to be reported."""
@@ -93,20 +59,16 @@ class SyncServerStep:
 
     def _begin(self, batch: Any) -> None:
         self.trace(batch)
-        values, made = self.values, self._workers.made
-        assert made is not None, "it is prepared"
-        changed = values.changed(made, scalars=self._is_open)
+        changed = self.values.changed(self._made, scalars=self._is_open)
         if changed:
-            self._workers.run(values.push, changed)
+            self._workers.run(self.values.push, changed)
         if not self._is_open:
             self._number = number_of_step(self._model)
             self._workers.run(_reset, self._number)
             self._is_open = True
 
     def _train(self, batch: Any) -> Mapping[str, Any]:
-        made, reporter, number = self._workers.made, self._reporter, self._number
-        assert made is not None, "it has begun"
-        assert reporter is not None, "it has begun"
+        made, number = self._made, self._number
         counts = shares_of(size_of(batch), self._count)
         parts = counts / counts.sum()
         state = {id(f.variable): f.variable.numpy() for f in made.fed}
@@ -132,7 +94,7 @@ class SyncServerStep:
             self._workers.run(_reset, number)
         self._number += 1
         self._store(made, state, [after for _, after in found], parts)
-        return reporter(batch, _merged([values for values, _ in found], counts))
+        return self._report_to(batch, _merged([values for values, _ in found], counts))
 
     def _store(
         self,

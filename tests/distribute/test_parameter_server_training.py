@@ -402,6 +402,25 @@ def test_tasks_that_are_not_there_are_one_error() -> None:
             model.fit(X, Y, verbose=0)
 
 
+def test_a_cluster_that_its_tasks_do_not_know_is_one_error(cluster: LocalCluster) -> None:
+    spec = cluster.spec.as_dict()
+    servers, (first, second) = spec["ps"], spec["worker"]
+    with local_cluster({"ps": 2, "worker": 2}) as other:
+        for wrong, told in (
+            ({"ps": [first, servers[1]], "worker": [servers[0], second]}, "where /job:worker"),
+            ({"ps": servers, "worker": [second, first]}, "where /job:worker/task:1 is"),
+            ({**spec, "ps": other.spec.as_dict()["ps"]}, "takes another process for /job:ps"),
+            ({**spec, "worker": other.spec.as_dict()["worker"]}, "takes another process"),
+        ):
+            model = dense()
+            model.compile("sgd", LOSS, strategy=ParameterServer(wrong))
+            with pytest.raises(InvalidArgumentError, match=f"not that of its tasks.*{told}"):
+                model.fit(X, Y, verbose=0)
+    model = dense()
+    model.compile("sgd", LOSS, strategy=ParameterServer({**spec, "worker": [first]}))
+    model.fit(X, Y, verbose=0)  # some of the workers will do
+
+
 def test_a_task_serves_until_the_program_that_leads_ends_or_is_not_heard_of() -> None:
     with local_cluster({"ps": 1, "worker": 1}) as found:
         server, own = found.servers["ps:0"], ("worker", 0)
