@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from ..graph import Operation, Tensor, resource
+from ..graph import Operation, resource
 from .variable import Variable
 
 
@@ -49,7 +50,7 @@ def stand_with_variables(
 
 
 def wait_for_gradients(
-    operations: Sequence[Operation], changes: Sequence[Operation], gradients: Sequence[Tensor]
+    operations: Sequence[Operation], changes: Sequence[Operation], gradients: Sequence[Any]
 ) -> None:
     """Have those that change something, and need no gradient, wait for those that do.
 
@@ -58,7 +59,7 @@ def wait_for_gradients(
     Args:
         operations: of an update, in the order in which they were made.
         changes: those among them that change something.
-        gradients: what the update is made of.
+        gradients: what the update is made of: tensors of the graph.
     """
     given = [x.op for x in gradients]
     by_gradients = _needing(operations, {op.id for op in given})

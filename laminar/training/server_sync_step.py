@@ -22,7 +22,8 @@ from .server_workers import Workers, feeds_of
 from .step import Step
 from .step_on_servers import StepOnServers
 
-# A share that is not there after so often the time of the first one is given to a backup, too.
+# A share that is not there after so often the time of the first one, or of that of the step before
+# while none is there, is given to a backup, too.
 _SLOW: Final = 2.0
 _LEAST_SECONDS: Final = 0.02
 
@@ -47,6 +48,7 @@ class SyncServerStep(StepOnServers):
         self._count = count = values.strategy.num_shares
         super().__init__(model, compiled, values, "train", serial, shares=count, native=native)
         self._number = 0
+        self._usual_seconds = 0.0  # after which the first share of a step is there; 0: not known
 
     def __call__(self, batch: Any) -> Mapping[str, Any]:
         """Train on a batch; gives what is to be reported."""
@@ -87,7 +89,9 @@ class SyncServerStep(StepOnServers):
         shares.ask(self._workers)
         while True:
             spare = self.values.strategy.num_replicas - self._count
-            found = _Gathering(self._workers, shares, spare).run()
+            gathering = _Gathering(self._workers, shares, spare, self._usual_seconds)
+            found = gathering.run()
+            self._usual_seconds = gathering.first_seconds
             if self._workers.run(_Apply(number, self._count)):
                 break
             # A worker was lost while it applied them: nothing has changed, and the sums are gone.
@@ -173,10 +177,15 @@ class _Gathering:
         workers: who compute them.
         shares: what they are fed with.
         spare: how many workers there are beyond one for each share.
+        usual_seconds: after which the first share was there in the step before; 0: not known.
+
+    Attributes:
+        first_seconds: the same of this step, once it has been run.
     """
 
-    def __init__(self, workers: Workers, shares: _Shares, spare: int) -> None:
+    def __init__(self, workers: Workers, shares: _Shares, spare: int, usual_seconds: float) -> None:
         self._workers, self._shares, self._spare = workers, shares, spare
+        self._usual, self.first_seconds = usual_seconds, 0.0
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._found: dict[int, Any] = {}
 
@@ -186,12 +195,12 @@ class _Gathering:
         Raises:
             LaminarError: one of them failed.
         """
-        begin, first = time.monotonic(), 0.0
+        begin = time.monotonic()
         count = len(self._shares)
         for share in range(count):
             self._start(share)
         while len(self._found) < count:
-            left = None
+            left, first = None, self.first_seconds or self._usual
             if first and self._spare:
                 left = max(0.0, begin + _SLOW * first + _LEAST_SECONDS - time.monotonic())
             try:
@@ -200,7 +209,7 @@ class _Gathering:
                 self._help()
                 continue
             result.fetch()
-            first = first or time.monotonic() - begin
+            self.first_seconds = self.first_seconds or time.monotonic() - begin
         return [self._found[share] for share in range(count)]
 
     def _start(self, share: int) -> None:
