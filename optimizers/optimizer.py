@@ -23,7 +23,7 @@ from laminar.engine.ops.core.dispatch import symbolic_graph
 from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.source import warn
 from laminar.engine.state import GraphKeys, StatelessScope, Variable
-from laminar.engine.state.update_placement import stand_with_variables, wait_for_gradients
+from laminar.engine.state.update_placement import stand_with_variables
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import TensorLike
 
@@ -468,10 +468,8 @@ class Optimizer(Averages, Accumulation, RowUpdates):
             for v in variables
             for kept in (v, *self._laminar_slots_beside.get(id(v), ()))
         }
-        operations = graph.operations[first:]
-        changes = stand_with_variables(operations, homes)
-        wait_for_gradients(operations, changes, [*parts_of(grads)])
-        return group(*changes, name=self.name)
+        made = stand_with_variables(graph.operations[first:], homes, [*parts_of(grads)])
+        return group(*made, name=self.name)
 
     def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
@@ -481,11 +479,10 @@ class Optimizer(Averages, Accumulation, RowUpdates):
         left = [v.overwrite_with_gradient or not self._laminar_factor(v) for _, v in pairs]
         pairs = [pair for pair, is_left in zip(pairs, left, strict=True) if not is_left]
         updated = [v for _, v in pairs]
-        scale = self.loss_scale_factor
 
         def own(g: Any, v: Variable) -> Any:
             g = ops.cast(g, v.dtype)
-            return g if scale is None else g / scale
+            return g if self.loss_scale_factor is None else g / self.loss_scale_factor
 
         present = [mapped(g, partial(own, v=v)) for g, v in pairs]
         if self.gradient_accumulation_steps:

@@ -17,7 +17,7 @@ from .variable import Variable
 
 
 def stand_with_variables(
-    operations: Sequence[Operation], homes: Mapping[int, Operation]
+    operations: Sequence[Operation], homes: Mapping[int, Operation], gradients: Sequence[Any]
 ) -> list[Operation]:
     """Place each operation that serves one variable's update alone with that variable.
 
@@ -27,6 +27,7 @@ def stand_with_variables(
         operations: of a plain graph, in the order in which they were made.
         homes: by the id of a handle, of a variable or of a slot, the operation that makes the
             variable.
+        gradients: what the update is made of: tensors of the graph.
 
     Returns:
         Those that change something: what an operation that stands for the update must wait for.
@@ -46,20 +47,17 @@ def stand_with_variables(
         if len(own) == 1 and not handles and not op.colocation:
             (home,) = own
             op.device, op.colocation = "", (home.name,)
-    return effects[::-1]
+    changes = effects[::-1]
+    _wait_for_gradients(operations, changes, gradients)
+    return changes
 
 
-def wait_for_gradients(
+def _wait_for_gradients(
     operations: Sequence[Operation], changes: Sequence[Operation], gradients: Sequence[Any]
 ) -> None:
     """Have those that change something, and need no gradient, wait for those that do.
 
     Where one of these needs what is changed, they wait for the gradients.
-
-    Args:
-        operations: of an update, in the order in which they were made.
-        changes: those among them that change something.
-        gradients: what the update is made of: tensors of the graph.
     """
     given = [x.op for x in gradients]
     by_gradients = _needing(operations, {op.id for op in given})
