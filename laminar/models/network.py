@@ -2,18 +2,23 @@
 
 State: `nodes` are the calls in an order in which inputs stand before what uses them;
 `operations` are the layers and ops called, deepest first, in Keras's order, which is that of the
-weights and of the config.
+weights and of the config; `parts` is in how many stretches of calls only what enters each is kept
+for the gradient.
 """
 
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from laminar.distribute.replicas import part_call
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.ops.core.recording import recorders
 from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
+from laminar.layers.remat import remat
 from laminar.layers.symbolic import Callee, KerasTensor, Node, unique
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
@@ -37,6 +42,7 @@ class Network:
         if len(unique(self.inputs)) != len(self.inputs):
             raise InvalidArgumentError(f"{who}: an input is listed twice")
         self._told: set[str] = set()  # the structures of inputs of which it has warned
+        self.parts = 1
         self._order()
         self._check_names()
 
@@ -155,17 +161,61 @@ class Network:
         given = matched(inputs, self.inputs_structure, self.inputs, self.who, self._told)
         for x, value in zip(self.inputs, given, strict=True):
             values[id(x)] = value
-        for node in self.nodes:
-            if all(id(t) in values for t in node.outputs):
-                continue
-            args, kwargs = node.fill(values)
-            result = flatten(part_call(node.operation, args, kwargs))
-            for tensor, value in zip(flatten(node.structured_outputs), result, strict=True):
-                values.setdefault(id(tensor), value)  # what is fed counts
+        if self.parts > 1 and recorders.active:
+            self._run_parts(values)
+        else:
+            run_calls(self.nodes, values)
         found = pack_sequence_as(self.outputs_structure, [values[id(y)] for y in self.outputs])
         if isinstance(found, list | tuple) and len(found) == 1:
             return found[0]  # a list of one output is that output
         return found
+
+    def _run_parts(self, values: dict[int, Any]) -> None:
+        """Run all calls, and keep for the gradient only what enters the parts and the last part."""
+        wanted = {id(y) for y in self.outputs}
+        stretches = []
+        for nodes in reversed(stretches_of(self.nodes, self.parts)):
+            made = [y for node in nodes for y in node.outputs]
+            stretches.append((nodes, [y for y in made if id(y) in wanted]))
+            wanted |= {id(x) for node in nodes for x in node.inputs}
+        *firsts, (last, _) = reversed(stretches)
+        for nodes, results in firsts:
+            own = {id(y) for node in nodes for y in node.outputs}
+            used = unique([x for node in nodes for x in node.inputs])
+            entering = {id(x): values[id(x)] for x in used if id(x) not in own or id(x) in values}
+
+            def compute(
+                entering: dict[int, Any], nodes: list[Node] = nodes, results: Any = results
+            ) -> list[Any]:
+                inner = dict(entering)
+                run_calls(nodes, inner)
+                return [inner[id(y)] for y in results]
+
+            for y, value in zip(results, remat(compute)(entering), strict=True):
+                values.setdefault(id(y), value)
+        run_calls(last, values)
+
+
+def run_calls(nodes: Sequence[Node], values: dict[int, Any]) -> None:
+    """Call operations as they were called, and add what they give to the values by tensor."""
+    for node in nodes:
+        if all(id(t) in values for t in node.outputs):
+            continue
+        args, kwargs = node.fill(values)
+        result = flatten(part_call(node.operation, args, kwargs))
+        for tensor, value in zip(flatten(node.structured_outputs), result, strict=True):
+            values.setdefault(id(tensor), value)  # what is fed counts
+
+
+def stretches_of(nodes: Sequence[Node], count: int) -> list[list[Node]]:
+    """The calls in `count` stretches, or fewer, whose results have about as many elements each."""
+    sizes = [sum(math.prod(n or 1 for n in y.shape) for y in node.outputs) for node in nodes]
+    total, before = max(sum(sizes), 1), 0
+    found: dict[int, list[Node]] = {}
+    for node, size in zip(nodes, sizes, strict=True):
+        found.setdefault(count * before // total, []).append(node)
+        before += size
+    return list(found.values())
 
 
 def cut(network: Network) -> Network:

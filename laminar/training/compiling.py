@@ -21,6 +21,8 @@ from laminar.serialization import deserialize_keras_object, serialize_keras_obje
 from .compiled import Compiled
 from .compiled_loss import LossesLike, check_loss
 from .compiled_metrics import MetricsLike, check_metrics
+from .memory_budget import MemoryBudget
+from .memory_budget import memory_budget as chosen_budget
 from .step import Step
 
 _COMPILE_KEYS = (
@@ -32,6 +34,8 @@ _COMPILE_KEYS = (
     "run_eagerly",
     "steps_per_execution",
     "jit_compile",
+    "remat",
+    "memory_budget",
 )
 
 
@@ -73,6 +77,7 @@ class Compiling(Layer):
         self._laminar_compiled: Compiled | None = None
         self._laminar_predict_step: Step | None = None
         self._laminar_running: dict[str, Any] = dict(_RUNNING)
+        self._laminar_memory_budget: MemoryBudget | None = None
 
     @property
     def _laminar_output_names(self) -> list[str]:
@@ -92,6 +97,8 @@ class Compiling(Layer):
         auto_scale_loss: bool = True,
         *,
         strategy: DataParallel | MultiWorker | ParameterServer | None = None,
+        remat: Literal["auto"] | None = None,
+        memory_budget: int | None = None,
     ) -> None:
         """Say how the model is trained.
 
@@ -109,6 +116,10 @@ class Compiling(Layer):
             strategy: which devices share the work, a `laminar.distribute.DataParallel`, or which
                 processes, a `laminar.distribute.MultiWorker` or a
                 `laminar.distribute.ParameterServer`.
+            remat: "auto": as much of a Sequential or functional model is computed again in the
+                backward pass as it takes for a compiled training step to keep to `memory_budget`.
+                The values stay the same. `RematScope` and `laminar.remat` choose by hand.
+            memory_budget: bytes for the intermediate values of a training step.
 
         Raises:
             InvalidArgumentError: an unknown name, or an argument of the wrong kind.
@@ -119,6 +130,7 @@ class Compiling(Layer):
             "jit_compile": jit_compile,
         }
         _check_running("compile", running)
+        budget = chosen_budget(remat, memory_budget)
         found = None if optimizer is None else optimizers.get(optimizer)
         if not isinstance(found, optimizers.Optimizer | None):
             raise InvalidArgumentError(f"compile: {optimizer!r} is not an optimizer")
@@ -141,6 +153,7 @@ class Compiling(Layer):
         self.stop_training = False
         self._laminar_predict_step = None
         self._laminar_running = running
+        self._laminar_memory_budget = budget
         self._laminar_compiled = Compiled(config, self._laminar_output_names)
         shared = distribution()
         if strategy is None:
@@ -251,6 +264,8 @@ class Compiling(Layer):
         if self._laminar_compiled is None:
             return None
         config = self._laminar_compiled.config | self._laminar_running
+        if (budget := self._laminar_memory_budget) is not None:  # Keras does not know these
+            config |= {"remat": "auto", "memory_budget": budget.num_bytes}
         try:
             return {key: serialize_keras_object(v) for key, v in config.items()}
         except InvalidArgumentError as cause:

@@ -311,6 +311,12 @@ class TrainingSteps(Compiling):
         )
 
     def _laminar_prepare(self, batch: Any, *, training: bool) -> None:
+        """Make what a first batch tells how to, and a train step that keeps to the budget."""
+        self._laminar_make_state(batch, training=training)
+        if training and self._laminar_memory_budget is not None:
+            self._laminar_memory_budget.choose(self, batch)
+
+    def _laminar_make_state(self, batch: Any, *, training: bool) -> None:
         """Make the weights, the metrics and the optimizer's slots, from a first batch."""
         if type(self).train_step is not TrainingSteps.train_step:
             return  # made in its first trace
