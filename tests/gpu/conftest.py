@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from laminar.engine.cuda import loading
 from laminar.engine.devices import GpuDevice, local_devices
 
-HERE = Path(__file__).parent
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.gpu)
+def pytest_itemcollected(item: pytest.Item) -> None:  # is asked of the tests of this folder only
+    item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(scope="session")

@@ -153,12 +153,14 @@ def _asks_for_coverage(item: pytest.Item) -> bool:
     return "coverage" in getattr(item, "fixturenames", ())
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:  # is asked of the tests of this folder only
+    if not _asks_for_coverage(item):
+        _coverage.planned[item.path] = _coverage.planned.get(item.path, 0) + 1
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_asks_for_coverage)
-    for item in items:
-        if HERE in item.path.parents and not _asks_for_coverage(item):
-            _coverage.planned[item.path] = _coverage.planned.get(item.path, 0) + 1
     if any("::" in argument for argument in config.args):
         _coverage.partial = "single tests were asked for"
 
