@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import fresh, machine, measurement, placements, problems, processes, report, rows
+from benchmarks import (
+    fresh,
+    machine,
+    measurement,
+    placements,
+    problems,
+    processes,
+    report,
+    rows,
+    worker,
+)
 from benchmarks.__main__ import START_SECONDS, expected, found_frameworks, main, parse
 from benchmarks.cases import ROOT
 from benchmarks.foreign_load import foreign_load
@@ -36,10 +49,50 @@ OTHER_SIZES = {
 }
 
 
+class WorkerHere(Worker):
+    """A worker without a process of its own, whose start takes longer than a small problem."""
+
+    def __init__(
+        self, framework: str, _: str, workload: str, cores: Sequence[int], *, tiny: bool, **__: Any
+    ) -> None:
+        case = worker.cases_of(framework, tiny)[workload](WORKLOADS[workload].problem(tiny))
+        written = io.StringIO()
+        worker.serve(case, tiny, io.StringIO('{"seconds": 0.0}\n'), written)
+        self.replies = iter(written.getvalue().splitlines())
+
+    def __enter__(self) -> WorkerHere:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert not list(self.replies)
+
+    def measure(self, seconds: float) -> dict[str, Any]:
+        assert seconds == 0.0
+        return self.receive()
+
+    def receive(self) -> dict[str, Any]:
+        reply: dict[str, Any] = json.loads(next(self.replies))
+        return reply
+
+
+def worker_of(framework: str, python: str, workload: str, *cores: Any, **options: Any) -> Worker:
+    """A process only where one is needed: the tasks that these workloads start end with it."""
+    is_here = not workload.startswith(("cluster", "transfer"))
+    return (WorkerHere if is_here else Worker)(framework, python, workload, *cores, **options)
+
+
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")  # at a worker's end
 @pytest.mark.parametrize("others", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
-def test_smoke(others: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_smoke(
+    others: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Every workload runs and computes what it should."""
+    monkeypatch.setattr(measurement, "Worker", worker_of)
+    monkeypatch.setattr(measurement, "PAUSE_SECONDS", 0.0)
     path = tmp_path / "results.json"
     names = [name for name in WORKLOADS if (name in OTHER_SIZES) == others]
     assert main(["--smoke", "--workload", *names, "--json", str(path)]) == 0
@@ -51,6 +104,7 @@ def test_smoke(others: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert entry["error"] is None
         assert len(entry["blocks"]) == 1
         assert np.isfinite(entry["blocks"][0])
+    gc.collect()  # what is left to a worker's end, ends here
     printed = capsys.readouterr().out
     assert "tiny problems" in printed
     assert all(name in printed for name in names)

@@ -156,8 +156,9 @@ def test_wrong_arguments(
     assert said in capsys.readouterr().err
 
 
-def test_a_launcher_restarts_so_often(tmp_path: Path) -> None:
+def test_a_launcher_restarts_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The third run succeeds; another one gives up before."""
+    monkeypatch.setattr(launch, "_PAUSE_SECONDS", 0.0)
     count = tmp_path / "count"
     program = (
         f"import pathlib; p = pathlib.Path({str(count)!r}); n = len(p.read_text()); "
@@ -166,7 +167,7 @@ def test_a_launcher_restarts_so_often(tmp_path: Path) -> None:
     for restarts, code, runs in ((2, 0, 3), (1, 7, 2)):
         count.write_text("")
         said: list[str] = []
-        launcher = launch.Launcher([sys.executable, "-c", program], restarts, said.append)
+        launcher = launch.Launcher([sys.executable, "-S", "-c", program], restarts, said.append)
         assert launcher.run() == code
         assert len(count.read_text()) == runs
         assert said[0] == "the workers ended with exit code 7"

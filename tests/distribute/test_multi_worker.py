@@ -19,17 +19,19 @@ pytestmark = [needs_mpi, pytest.mark.slow]
 
 @pytest.fixture(scope="module", params=[2, 3])
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What the workers have found, which is the same in all, and what they say."""
+    """What the workers have found and say; what they train together is the same in all."""
     folder = tmp_path_factory.mktemp("workers")
     code, text = run(request.param, "workers.py", str(folder))
     assert code == 0, text
-    first, *others = found_by(folder)
-    assert len(others) == request.param - 1
+    found = found_by(folder)
+    assert len(found) == request.param
+    one = {name: value for own in found for name, value in own.items() if "/one/" in name}
+    first, *others = ({k: v for k, v in own.items() if "/one/" not in k} for own in found)
     for other in others:
         assert other.keys() == first.keys()
         for name, value in other.items():
             np.testing.assert_array_equal(value, first[name], err_msg=name)
-    return first | {"said": text}
+    return first | one | {"said": text}
 
 
 @pytest.mark.parametrize("case", [*MAKERS, "normalized", "own_data", "dealt"])

@@ -1,12 +1,14 @@
 """What workers run in the tests of training over processes: `workers.py FOLDER`.
 
-Each worker writes what it has found to FOLDER/<rank>.npz.
+Each worker writes what it has found to FOLDER/<rank>.npz: of what all train together, and of its
+share of the same by one process ("one").
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,31 +132,32 @@ def noted(found: Found, name: str, model: Any, history: Any) -> None:
         found[f"{name}/weights/{i}"] = weight
 
 
-def same(strategy: MultiWorker) -> Found:
-    """What all workers train, and what one does by itself."""
+def of_case(name: str, who: str, strategy: Any) -> Found:
+    """What is trained of a model of `MAKERS`."""
+    make, options, given = MAKERS[name]
     found: Found = {}
-    for name, (make, options, given) in MAKERS.items():
-        for who, shared in (("one", None), ("all", strategy)):
-            laminar.set_random_seed(3)
-            model = make()
-            config = dict(options)
-            optimizer = config.get("optimizer")
-            if isinstance(optimizer, laminar.Optimizer):
-                config["optimizer"] = optimizer.from_config(optimizer.get_config())
-            history = trained(model, {**config, "strategy": shared}, given)
-            noted(found, f"{name}/{who}", model, history)
-            if name in ("sgd", "words", "few"):
-                x, y = given.get("x", X), given.get("y", Y)
-                found[f"{name}/{who}/predicted"] = model.predict(x, batch_size=10, verbose=0)
-                found[f"{name}/{who}/tested"] = model.evaluate(x, y, batch_size=10, verbose=0)
-                found[f"{name}/{who}/batch"] = model.train_on_batch(x[:7], y[:7])
     laminar.set_random_seed(3)
-    model = normalized()  # the statistics of shares: the devices of one process have those, too
-    history = trained(model, {"strategy": DataParallel(strategy.num_replicas)}, {})
-    noted(found, "normalized/one", model, history)
+    model = make()
+    config = dict(options)
+    optimizer = config.get("optimizer")
+    if isinstance(optimizer, laminar.Optimizer):
+        config["optimizer"] = optimizer.from_config(optimizer.get_config())
+    history = trained(model, {**config, "strategy": strategy}, given)
+    noted(found, f"{name}/{who}", model, history)
+    if name in ("sgd", "words", "few"):
+        x, y = given.get("x", X), given.get("y", Y)
+        found[f"{name}/{who}/predicted"] = model.predict(x, batch_size=10, verbose=0)
+        found[f"{name}/{who}/tested"] = model.evaluate(x, y, batch_size=10, verbose=0)
+        found[f"{name}/{who}/batch"] = model.train_on_batch(x[:7], y[:7])
+    return found
+
+
+def with_statistics(who: str, strategy: Any) -> Found:
+    """Those of shares: the devices of one process have them, too."""
+    found: Found = {}
     laminar.set_random_seed(3)
     model = normalized()
-    noted(found, "normalized/all", model, trained(model, {"strategy": strategy}, {}))
+    noted(found, f"normalized/{who}", model, trained(model, {"strategy": strategy}, {}))
     return found
 
 
@@ -209,63 +212,66 @@ def random(strategy: MultiWorker) -> Found:
     return {"random/seen": shown.seen.numpy(), "random/states": np.array(states)}
 
 
-def dealt(strategy: MultiWorker) -> Found:
+def dealt(who: str, strategy: Any) -> Found:
     """A Dataset whose elements are dealt out, with batches of 25, the last of 3."""
     found: Found = {}
-    for who, shared in (("one", None), ("all", MultiWorker(auto_shard="element"))):
-        laminar.set_random_seed(3)
-        data = laminar.datasets.Dataset.from_tensor_slices((X, Y)).shuffle(103, seed=5)
-        data = data.map(lambda x, y: (2 * x, y)).batch(25).prefetch(2)
-        model = dense()
-        model.compile("adam", SPARSE, metrics=["accuracy"], strategy=shared)
-        history = model.fit(data, epochs=2, verbose=0, validation_data=data)
-        noted(found, f"dealt/{who}", model, history.history)
-        found[f"dealt/{who}/predicted"] = model.predict(data, verbose=0)
+    laminar.set_random_seed(3)
+    data = laminar.datasets.Dataset.from_tensor_slices((X, Y)).shuffle(103, seed=5)
+    data = data.map(lambda x, y: (2 * x, y)).batch(25).prefetch(2)
+    model = dense()
+    model.compile("adam", SPARSE, metrics=["accuracy"], strategy=strategy)
+    history = model.fit(data, epochs=2, verbose=0, validation_data=data)
+    noted(found, f"dealt/{who}", model, history.history)
+    found[f"dealt/{who}/predicted"] = model.predict(data, verbose=0)
     return found
 
 
-def own_data(strategy: MultiWorker) -> Found:
-    """Batches of each worker's own, of 5 and 3 rows, and 6 and 4 batches of them."""
-    strategy = MultiWorker(auto_shard="off")
+def batches(ranks: Sequence[int]) -> Any:
+    """Those of some workers, joined: of 5, 3 and 2 rows, and 6, 4 and 6 of them."""
     sizes, counts = [5, 3, 2], [6, 4, 6]
     begin = 0
     parts = []
     for size, count in zip(sizes, counts, strict=True):
-        parts.append([(begin + k * size, begin + (k + 1) * size) for k in range(count)])
+        parts.append([range(begin + k * size, begin + (k + 1) * size) for k in range(count)])
         begin += size * count
-    mine = parts[strategy.rank]
-    found: Found = {}
 
     class Batches:
         def __iter__(self) -> Any:
-            for a, b in mine:
-                yield X[a:b], Y[a:b]
+            for k in range(max(counts[r] for r in ranks)):
+                rows = [i for r in ranks if k < counts[r] for i in parts[r][k]]
+                yield X[rows], Y[rows]
 
+    return Batches()
+
+
+def own_data(who: str, strategy: Any, ranks: Sequence[int]) -> Found:
+    """Batches of each worker's own."""
+    found: Found = {}
     laminar.set_random_seed(3)
     model = dense()
     model.compile("adam", SPARSE, metrics=["accuracy"], strategy=strategy)
-    history = model.fit(Batches(), epochs=2, verbose=0, validation_data=Batches())
-    noted(found, "own_data/all", model, history.history)
-
-    class Together:
-        def __iter__(self) -> Any:
-            for k in range(max(counts)):
-                rows = [np.arange(*p[k]) for p in parts[: strategy.num_replicas] if k < len(p)]
-                yield X[np.concatenate(rows)], Y[np.concatenate(rows)]
-
-    laminar.set_random_seed(3)
-    model = dense()
-    model.compile("adam", SPARSE, metrics=["accuracy"])
-    history = model.fit(Together(), epochs=2, verbose=0, validation_data=Together())
-    noted(found, "own_data/one", model, history.history)
+    given = batches(ranks)
+    history = model.fit(given, epochs=2, verbose=0, validation_data=given)
+    noted(found, f"own_data/{who}", model, history.history)
     return found
 
 
 def main() -> None:
-    strategy = MultiWorker(timeout_seconds=30)
-    found = same(strategy) | float64(strategy) | random(strategy)
-    found |= own_data(strategy) | dealt(strategy)
-    np.savez(Path(sys.argv[1]) / f"{strategy.rank}.npz", **found)
+    strategy = MultiWorker(timeout_seconds=60)
+    rank, size = strategy.rank, strategy.num_replicas
+    found: Found = {}
+    for name in MAKERS:
+        found |= of_case(name, "all", strategy)
+    found |= with_statistics("all", strategy) | float64(strategy) | random(strategy)
+    found |= own_data("all", MultiWorker(auto_shard="off"), [rank])
+    found |= dealt("all", MultiWorker(auto_shard="element"))
+    one: list[Callable[[], Found]] = [partial(of_case, name, "one", None) for name in MAKERS]
+    one.append(partial(with_statistics, "one", DataParallel(size)))
+    one.append(partial(own_data, "one", None, range(size)))
+    one.append(partial(dealt, "one", None))
+    for train in one[rank::size]:
+        found |= train()
+    np.savez(Path(sys.argv[1]) / f"{rank}.npz", **found)
 
 
 if __name__ == "__main__":
