@@ -1,4 +1,4 @@
-"""TimelineEvents: the steps of loops, and the waiting for data between them, in a timeline."""
+"""TimelineEvents: the epochs of loops in a timeline, and what is between their steps."""
 
 from __future__ import annotations
 
@@ -11,47 +11,33 @@ from .callback import Callback
 
 
 class TimelineEvents(Callback):
-    """Tells the timeline that is recorded, if one is, of the steps of `fit`, `evaluate`, `predict`.
+    """Tells the timeline that is recorded, if one is, of the epochs of `fit`.
 
-    A step is from its batch to its end; what is between steps is that of data.
+    Of steps, and the waiting for data between them, the loops themselves tell.
     """
 
     reads_logs_later = True
 
     def __init__(self) -> None:
         super().__init__()
-        self._since = now()
+        self._since = self._epoch = now()
 
-    def note(self, name: str, category: str = "python", **arguments: Any) -> None:
-        """What has happened since the last note."""
-        moment = now()
+    def note(self, name: str, category: str = "python") -> None:
+        """What has happened since the last note, or since the last step."""
+        moment, since = now(), self._since
         timeline = Recording.active
         if timeline is not None:
-            since = max(self._since, timeline.start)
-            thread = threading.get_ident()
-            timeline.add(Event(name, category, since, moment, thread, "", arguments))
+            since = max(since, timeline.start, timeline.last_step())
+            timeline.add(Event(name, category, since, moment, threading.get_ident()))
         self._since = moment
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self.note("before the epoch")
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self.note("next batch", "data")
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.note(f"step {batch}")
+        self._epoch = self._since
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.note(f"end of epoch {epoch + 1}")
-
-    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self.note("next batch", "data")
-
-    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.note(f"evaluation {batch}")
-
-    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self.note("next batch", "data")
-
-    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.note(f"prediction {batch}")
+        timeline = Recording.active
+        if timeline is not None:
+            start, thread = max(self._epoch, timeline.start), threading.get_ident()
+            timeline.add(Event(f"epoch {epoch + 1}", "epoch", start, self._since, thread))

@@ -17,7 +17,7 @@ from laminar.callbacks.timeline_events import TimelineEvents
 from laminar.distribute import DataParallel
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor
-from laminar.engine.timeline import Recording
+from laminar.engine.timeline import Recording, recorded
 from laminar.tree import flatten, map_structure
 
 from ..callbacks.callback_list import CallbacksLike
@@ -351,7 +351,7 @@ class Trainer(TrainingSteps):
         results: Any = None
         done = told = 0
         step: Step | None = None
-        for batch in passes.epoch():
+        for batch in recorded(passes.epoch(), "evaluation"):
             if step is None:
                 self._laminar_prepare(batch, training=False)
                 step = self.make_test_function()
@@ -398,7 +398,7 @@ class Trainer(TrainingSteps):
         told = 0
         with passes, listeners:
             listeners.on_predict_begin()
-            for batch in passes.epoch():
+            for batch in recorded(passes.epoch(), "prediction"):
                 if not parts:
                     passes.step_is_made(step, batch)
                     prepare_step(step, batch, passes.batch_sizes, passes.num_steps)

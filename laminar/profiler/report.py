@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from laminar.callbacks.display import format_bytes, format_seconds
-from laminar.engine.timeline import Timeline
+from laminar.engine.timeline import NativeRuns, Timeline
 
 from .roofline import Roofline
 
 _MOST = 10  # kernels of the table
 _NEAR = 0.5  # of the roofline: what is nearer is as fast as it can be, about
 _SMALL = 5e-6  # seconds: what takes less is calls and barriers
+_LATEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -155,24 +158,9 @@ class TraceReport:
 
 def kernel_totals(timeline: Timeline, machine: Roofline | None) -> list[KernelTotal]:
     """All kernels of a timeline, the dearest first."""
-    found: dict[Any, list[Any]] = {}
     wall = max(timeline.end - timeline.start, 1) * 1e-9
-    for run, rows in rows_of_runs(timeline):
-        seen = set()
-        for number, row in enumerate(rows):
-            times = run.times[number]
-            ran = times[times[:, 1] > 0]
-            if not len(ran):
-                continue
-            # A kernel may be started in parts: a product, then what sums its parts.
-            part = -1 - number if row is None else row.number
-            entry = found.setdefault((id(run.cluster), run.key, part), [row, 0, 0.0, 0.0])
-            entry[1] += part not in seen
-            entry[2] += float(ran[:, 1].max() - ran[:, 0].min()) * 1e-9
-            entry[3] += float((ran[:, 1] - ran[:, 0]).sum()) * 1e-9
-            seen.add(part)
     totals = []
-    for row, runs, seconds, busy in found.values():
+    for row, runs, seconds, busy in _sums(timeline):
         flops = 0 if row is None else row.flops * row.runs
         size = 0 if row is None else (row.read_bytes + row.written_bytes) * row.runs
         least = 0.0 if machine is None else machine.seconds(flops, size)
@@ -197,26 +185,48 @@ def kernel_totals(timeline: Timeline, machine: Roofline | None) -> list[KernelTo
     return sorted(totals, key=lambda kernel: -kernel.seconds)
 
 
-def rows_of_runs(timeline: Timeline) -> Iterable[tuple[Any, list[Any]]]:
-    """Each run with what its kernels compute, None where that is not known."""
-    known: dict[Any, list[Any]] = {}
-    for run in timeline.runs:
-        key = id(run.cluster), run.key
-        if key not in known:
-            rows = run.cluster.kernels_of(run.key)
-            known[key] = rows if len(rows) == len(run.times) else [None] * len(run.times)
-        yield run, known[key]
+def _sums(timeline: Timeline) -> Iterator[tuple[Any, int, float, float]]:
+    """Of each kernel what it computes, how often it ran, the seconds of that and of its threads."""
+    found: dict[Any, tuple[Any, int, float, float]] = {}
+    for runs, rows in rows_of_runs(timeline):
+        known: dict[Any, list[int]] = {}
+        for number, row in enumerate(rows):
+            # A kernel may be started in parts: a product, then what sums its parts.
+            known.setdefault(-1 - number if row is None else row.number, []).append(number)
+        for part, numbers in known.items():
+            times = runs.kernels[:, numbers]  # (run, start, thread, 3)
+            began, ended = times[..., 0], times[..., 1]
+            ran = ended > 0
+            first = np.where(ran, began, _LATEST).min(-1)
+            spent = np.maximum(ended.max(-1) - first, 0).sum() * 1e-9
+            count = int(ran.any((1, 2)).sum())
+            if not count:
+                continue
+            key = id(runs.cluster), runs.key, part
+            _, more, seconds, busy = found.get(key, (None, 0, 0.0, 0.0))
+            busy += float(np.where(ran, ended - began, 0).sum()) * 1e-9
+            found[key] = rows[numbers[0]], more + count, seconds + float(spent), busy
+    return iter(found.values())
+
+
+def rows_of_runs(timeline: Timeline) -> Iterable[tuple[NativeRuns, list[Any]]]:
+    """The runs of each plan with what its kernels compute, None where that is not known."""
+    for runs in timeline.runs:
+        if len(runs.calls):
+            rows, count = runs.cluster.kernels_of(runs.key), runs.kernels.shape[1]
+            yield runs, rows if len(rows) == count else [None] * count
 
 
 def seconds_by_category(timeline: Timeline, thread: int) -> tuple[dict[str, float], float]:
     """The seconds of each category of events of a thread, and the share of all together."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for event in timeline.events:
-        if event.thread == thread:
+        if event.thread == thread and event.category != "epoch":
             spans.setdefault(event.category, []).append((event.start, event.end))
-    for run in timeline.runs:
-        if run.thread == thread:
-            spans.setdefault("plan", []).append((run.start, run.end))
+    for runs in timeline.runs:
+        mine = runs.calls[runs.calls[:, 2] == thread, :2]
+        if len(mine):
+            spans.setdefault("plan", []).extend(map(tuple, mine.tolist()))
     wall = max(timeline.end - timeline.start, 1)
     everything = [span for found in spans.values() for span in found]
     seconds = {name: _union(found) * 1e-9 for name, found in sorted(spans.items())}

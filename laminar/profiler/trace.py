@@ -79,13 +79,16 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
         self._done = 0  # steps, of a callback or a hook
         self._is_callback = False
         self.report = None
+        if steps is not None:  # else nothing is to be done at each batch
+            vars(self)["on_train_batch_begin"] = self._step_begins
+            vars(self)["on_train_batch_end"] = self._step_ends
 
     # Beginning and end
 
     def start(self) -> None:
         """Begin to record."""
         make_folder(self._folder, "trace")
-        timeline = Timeline(_run_plan)
+        timeline = Timeline(_run_plan, has_steps=self._steps is not None)
         with Recording.lock:
             if Recording.active is not None:
                 raise FailedPreconditionError(
@@ -102,8 +105,8 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
         timeline, self._timeline = self._timeline, None
         if timeline is None:
             return self.report
-        timeline.end = now()
         self._abandoned()
+        timeline.finish()
         path = _next_path(self._folder)
         with atomic_write(path) as file:
             file.write(json.dumps({"traceEvents": trace_events(timeline)}, default=str).encode())
@@ -133,15 +136,16 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
         self._done, self._is_callback = 0, True
         self._begin_if_due()
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    def _step_begins(self, batch: int, logs: Any = None) -> None:
         self._begin_if_due()
-        super().on_train_batch_begin(batch, logs)
+        self.note("next batch", "data")
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        super().on_train_batch_end(batch, logs)
+    def _step_ends(self, batch: int, logs: Any = None) -> None:
+        self.note(f"step {batch}")
         self._step_done()
 
     def on_train_end(self, logs: Any = None) -> None:
+        self.note("after the epochs")
         self.stop()
 
     def break_off(self) -> None:

@@ -43,28 +43,32 @@ def _micro(timeline: Timeline, moment: int) -> float:
 
 
 def _native(timeline: Timeline) -> Iterator[Event]:
-    """The runs of plans, and in them the kernels of each thread; that of the caller is its own."""
-    for run, rows in rows_of_runs(timeline):
-        yield Event(run.name, "plan", run.start, run.end, run.thread)
-        for times, row in zip(run.times, rows, strict=True):
-            for number, (start, end) in enumerate(times.tolist()):
-                if not end:
-                    continue
-                thread = run.thread if number == 0 else -number
-                if row is None:
-                    yield Event("kernel", "kernel", start, end, thread)
-                    continue
-                arguments = {
-                    "operations": ", ".join(row.operations),
-                    "computes": row.what,
-                    "sizes": row.sizes,
-                    "flops": row.flops * row.runs,
-                    "bytes": (row.read_bytes + row.written_bytes) * row.runs,
-                    "threads": "all" if row.is_parallel else "one",
-                    "line": row.lines[0] if row.lines else "",
-                }
-                name = row.operations[0] if row.operations else row.what
-                yield Event(name, "kernel", start, end, thread, "", arguments)
+    """The runs of plans, and in them the parts of kernels that threads did."""
+    for runs, rows in rows_of_runs(timeline):
+        about = [_about(row) for row in rows]
+        for call, kernels in zip(runs.calls.tolist(), runs.kernels.tolist(), strict=True):
+            start, end, thread = call
+            yield Event(runs.name, "plan", start, end, thread)
+            for (name, arguments), parts in zip(about, kernels, strict=True):
+                for began, ended, thread in parts:
+                    if ended:
+                        yield Event(name, "kernel", began, ended, thread, "", arguments)
+
+
+def _about(row: Any) -> tuple[str, dict[str, Any]]:
+    """The name of a kernel, and what is known of it."""
+    if row is None:
+        return "kernel", {}
+    arguments = {
+        "operations": ", ".join(row.operations),
+        "computes": row.what,
+        "sizes": row.sizes,
+        "flops": row.flops * row.runs,
+        "bytes": (row.read_bytes + row.written_bytes) * row.runs,
+        "threads": "all" if row.is_parallel else "one",
+        "line": row.lines[0] if row.lines else "",
+    }
+    return row.operations[0] if row.operations else row.what, arguments
 
 
 def _names(
@@ -76,7 +80,7 @@ def _names(
         yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
     tracks = sorted({(devices[e.device], e.thread) for e in events})
     for pid, thread in tracks:
-        name = f"native thread {-thread}" if thread < 0 else timeline.threads.get(thread, "thread")
+        name = timeline.threads.get(thread, "thread")
         yield {
             "ph": "M",
             "name": "thread_name",

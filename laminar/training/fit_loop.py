@@ -12,6 +12,7 @@ import numpy as np
 from laminar.callbacks import CallbackList
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import warn
+from laminar.engine.timeline import recorded
 from laminar.optimizers import Optimizer
 
 from . import training_state
@@ -136,7 +137,7 @@ class FitLoop:
         step: Any = None
         backup = self._backup
         are_shown = listeners.sees_batches
-        for batch in passes.epoch():
+        for batch in recorded(passes.epoch(), "step", done):
             if step is None:
                 step = self._step_for(batch)
             if done % interval == 0:

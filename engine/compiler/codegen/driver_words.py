@@ -24,10 +24,12 @@ ENDLESS = 1 << 62
 # Words of a plan.
 STATUS, NUM_ARRAYS, WANTS, NUM_ADDRESSES, ADDRESSES = range(5)
 NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED, CANCELLED, CANCELLABLE, END = range(5, 13)
+JOURNAL = 13  # of a plan whose runs are recorded: see traced_kernel.py
 PLAN_WORDS = 16
 
-# Values of STATUS.
-DONE, REFUSES, CHECK_FAILED = 0, 1, 2
+# Values of STATUS; calls use 3, too (OTHER_SHAPES, cpython_code.py). A run that has no room to be
+# recorded has not been begun.
+DONE, REFUSES, CHECK_FAILED, NO_ROOM = 0, 1, 2, 4
 
 # How a walk through a table of kernels ends; the result of a STOP is one of these.
 WENT_ON, STOPPED, FAILED = 0, 1, 2

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...graph import TensorSpec
 from ...ops.state.variable import Sharing, VariableStore, one_lock
+from ...timeline import NativeJournals
 from .executable import Arena, Executable
-from .traced_run import TracedKernels
 
 
 class BoundExecutable:
@@ -27,7 +27,6 @@ class BoundExecutable:
         "stores",
         "stores_of",
         "threads",
-        "traced",
     )
 
     def __init__(self, executable: Executable, threads: int) -> None:
@@ -44,7 +43,6 @@ class BoundExecutable:
         self.stores: tuple[VariableStore, ...] = ()
         self.lock = threading.Lock()
         self.sharing = -1
-        self.traced: TracedKernels | None = None  # made when a run is recorded first
 
     def learn(self, stores: tuple[VariableStore, ...], specs: Sequence[TensorSpec]) -> None:
         """Note the stores of a call and their lock.
@@ -59,14 +57,13 @@ class BoundExecutable:
             self.sharing = Sharing.count
 
 
-class CallContext(Arena):
-    """An arena, and the executables that are bound to it; no two calls have one at a time.
+class ReadyCalls:
+    """Executables that are ready, by the sizes of a call.
 
     `last` is what has run last: as most calls are like the one before, they are tried on that.
     """
 
     def __init__(self) -> None:
-        super().__init__()
         self.ready: dict[Any, BoundExecutable] = {}
         self.last: BoundExecutable | None = None
 
@@ -74,6 +71,34 @@ class CallContext(Arena):
         """Nothing is ready any more."""
         self.ready.clear()
         self.last = None
+
+
+class CallContext(ReadyCalls, Arena):
+    """An arena, and the executables that are bound to it; no two calls have one at a time.
+
+    `_recorded` are those that keep journals for a timeline, `_journals`.
+    """
+
+    def __init__(self) -> None:
+        ReadyCalls.__init__(self)
+        Arena.__init__(self)
+        self._journals: NativeJournals | None = None
+        self._recorded = ReadyCalls()
+
+    def recorded(self, journals: NativeJournals) -> ReadyCalls:
+        """The executables that keep journals for a timeline."""
+        if self._journals is not journals:
+            self._journals, self._recorded = journals, ReadyCalls()
+            journals.calls.append(self._recorded)
+        return self._recorded
+
+    def settle(self) -> None:
+        """The next call is to look what is ready."""
+        self.last = self._recorded.last = None
+
+    def forget(self) -> None:
+        super().forget()
+        self._recorded.forget()
 
 
 def picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:

@@ -41,13 +41,13 @@ from ..target.code_cache import addresses_of
 from ..target.fingerprint import sources
 from ..target.thread_count import num_threads
 from . import heap
-from .call_context import BoundExecutable, CallContext, picker
+from .call_context import BoundExecutable, CallContext, ReadyCalls, picker
 from .call_path import reads_structs
 from .cpython_calls import make_tensors_natively
 from .executable import Arena, Executable
 from .interrupts import run_cancellable
 from .kernel_times import seconds_of_launches
-from .traced_run import TracedKernels
+from .traced_run import bind_recorded
 
 _log = logging.getLogger(__name__)
 
@@ -85,14 +85,13 @@ class NativeCluster:
 
     def __call__(self, context: Any, *inputs: Any) -> list[Any]:
         """The outputs for inputs; variables among them are updated."""
-        if Recording.active is not None:
-            return self._call_recorded(Recording.active, context, inputs)
+        timeline = Recording.active
         try:
             call = self._contexts.pop()
         except IndexError:
             call = CallContext()
         try:
-            ready = call.last
+            ready = call.last if timeline is None else call.recorded(timeline.native).last
             if ready is not None and ready.threads == num_threads():
                 if ready.is_plain:
                     found = ready.run([*self._arrays_of(inputs), *ready.places])
@@ -104,28 +103,8 @@ class NativeCluster:
             else:
                 found = OTHER_SHAPES
             if found == OTHER_SHAPES:
-                ready = self._ready_for(inputs, call)
+                ready = self._ready_for(inputs, call, timeline)
                 found = None if ready is None else self._run_locked(context, ready, inputs)
-                if type(found) is list:
-                    return found
-        finally:
-            self._contexts.append(call)
-        return self._without_native(context, inputs)
-
-    def _call_recorded(self, timeline: Timeline, context: Any, inputs: Sequence[Any]) -> list[Any]:
-        """As a call; a timeline records it."""
-        try:
-            call = self._contexts.pop()
-        except IndexError:
-            call = CallContext()
-        try:
-            ready = self._ready_for(inputs, call)
-            if ready is not None:
-                key, name = self._key(inputs), self._body.name
-                if ready.traced is None:
-                    ready.traced = TracedKernels(ready.executable)
-                with ready.traced.recorded(timeline, self, key, name):
-                    found = self._run_locked(context, ready, inputs)
                 if type(found) is list:
                     return found
         finally:
@@ -144,14 +123,32 @@ class NativeCluster:
         key: Any = tuple(map(_shape_of, self._arrays_of(inputs)))
         return (*key, *(int(inputs[i]) for i in self._sizes)) if self._sizes else key
 
-    def _ready_for(self, inputs: Sequence[Any], call: CallContext) -> BoundExecutable | None:
+    def _ready_for(
+        self, inputs: Sequence[Any], call: CallContext, timeline: Timeline | None
+    ) -> BoundExecutable | None:
         """What is ready for inputs, made if it is not there; None if it cannot be made."""
         key = self._key(inputs)
         ready = call.ready.get(key)
         if ready is None or ready.threads != num_threads():
             ready = self._prepare(key, call)
+        calls: ReadyCalls = call
+        if timeline is not None and ready is not None:
+            calls = call.recorded(timeline.native)
+            ready = self._recorded(key, ready, call, timeline)
         if not self._sizes:  # a call looks at shapes alone
-            call.last = ready
+            calls.last = ready
+        return ready
+
+    def _recorded(
+        self, key: Any, plain: BoundExecutable, call: CallContext, timeline: Timeline
+    ) -> BoundExecutable:
+        """What runs as `plain` does and tells a timeline, made if it is not there."""
+        known = call.recorded(timeline.native).ready
+        ready = known.get(key)
+        plan = plain.executable.executable_plan
+        if ready is None or ready.executable.executable_plan is not plan:
+            about = self, key, self._body.name
+            ready = known[key] = bind_recorded(plain, call.memory, timeline.native, *about)
         return ready
 
     def _run_locked(
@@ -183,6 +180,10 @@ class NativeCluster:
         found = self._call(context, ready, objects) if ready.is_long else ready.run(objects)
         if type(found) is list:
             return found
+        if found == driver_words.NO_ROOM:
+            found = self._call(context, ready, objects)
+            if type(found) is list:
+                return found
         if found == driver_words.REFUSES:
             if any(store.value is None for store in stores):
                 return None  # the reference kernels say which one is not initialised
@@ -205,8 +206,13 @@ class NativeCluster:
     def _call(self, context: Any, ready: BoundExecutable, objects: list[Any]) -> Any:
         """Run an executable; a long one ends early when the step is cancelled."""
         if ready.is_long:
-            return run_cancellable(context, ready.executable, objects)
-        return ready.run(objects)
+            found = run_cancellable(context, ready.executable, objects)
+        else:
+            found = ready.run(objects)
+        if type(found) is int and found == driver_words.NO_ROOM:
+            ready.executable.turn_page()
+            return self._call(context, ready, objects)
+        return found
 
     # Making what a call needs
 
@@ -336,7 +342,7 @@ class NativeCluster:
                 )
             )
         call.ready.update(zip(keys, found, strict=True))
-        call.last = None  # another may be the one for these shapes now
+        call.settle()  # another may be the one for these shapes now
 
     def _refuse(self, key: Any, error: Exception) -> None:
         """From now on the reference kernels run, for these sizes if others have native code."""

@@ -45,6 +45,7 @@ class Executable:
     """An executable plan at addresses.
 
     Attributes:
+        given: the shapes of the inputs.
         results: the form of each output.
         refused: of each array of the last run, whether it could not be used.
         address: of what the driver reads.
@@ -60,7 +61,7 @@ class Executable:
     ) -> None:
         """Place a plan for so many threads, inputs and results in the memory of an arena."""
         self.executable_plan = executable_plan
-        self.results = results
+        self.given, self.results = given, results
         self._arena = memory
         self._plan = np.zeros(driver_words.PLAN_WORDS, np.int64)
         self._memory = _at_addresses(executable_plan, memory, self._plan)
@@ -78,13 +79,17 @@ class Executable:
         self.refused = np.zeros(num_arrays, np.int64)
         self._plan[driver_words.REFUSED] = self.refused.ctypes.data
         self.address: int = self._plan.ctypes.data
-        run, share, *_ = addresses_of(driver_codes(is_parallel=False))
+        run, share = self._driver()
         self._alone = callable_plan(run, self.address, num_arrays, given, results)
         self._shared = callable_plan(share, self.address, num_arrays, given, results)
         # Whether it uses a pool of threads, one that has as many as there are words for.
         self._pool: Pool | None = None  # of the last run
         self._num_threads = num_threads
         self._is_shared = executable_plan.is_parallel and num_threads > 1
+
+    def _driver(self) -> list[int]:
+        """What runs it: on one thread, and on those of a pool."""
+        return addresses_of(driver_codes(is_parallel=False))[:2]
 
     @property
     def num_kernels(self) -> int:
@@ -103,6 +108,10 @@ class Executable:
             return self._alone(objects)
         finally:
             self._plan[driver_words.NUM_KERNELS] = self.num_kernels
+
+    def turn_page(self) -> None:
+        """Have room to record further runs."""
+        raise NotImplementedError(f"{type(self).__name__} records nothing")
 
     def kernel_rows(self) -> Array:
         """The table of kernels that a run reads: code, words, flags and check of each."""

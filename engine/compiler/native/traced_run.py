@@ -1,54 +1,115 @@
-"""Runs of executables that tell when each thread ran each kernel."""
+"""Executables whose runs are recorded: when each thread ran each kernel.
+
+Another table of kernels is in the place of the executable's own, whose kernels run these and read
+the clock, so the code that computes, and the results, are the same (codegen/traced_kernel.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import get_ident
+import ctypes
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...timeline import NativeRun, Timeline, now
-from ..codegen.traced_kernel import (
-    KERNEL_CODE,
-    KERNEL_TIMES,
-    KERNEL_WORDS,
-    TRACE_WORDS,
-    traced_kernel_code,
-)
-from ..target.code_cache import address_of
+from ...graph import Array
+from ...timeline import NativeJournals, NativeRuns
+from ..codegen import driver_words
+from ..codegen import traced_kernel as trace
+from ..plan.executable_plan import driver_codes
+from ..target.code_cache import address_of, addresses_of
+from .call_context import BoundExecutable
 from .executable import Executable
 
+_FIRST_BYTES, _MOST_BYTES = 1 << 14, 1 << 22  # of the records of a journal
+_WORD = 8
 
-class TracedKernels:
-    """What stands for the kernels of an executable while it is recorded.
 
-    In its table of kernels others stand for these, which run them and read the clock.
+class RecordedExecutable(Executable):
+    """An executable that keeps a journal of its runs for a timeline.
+
+    `_records` are arrays of (run, words). The last of them is written; the journal says where.
+
+    Args:
+        executable: the one that it is a copy of.
+        memory: of its intermediate values.
+        about: the cluster, the sizes and the name of what is run.
     """
 
-    def __init__(self, executable: Executable) -> None:
-        self._rows = executable.kernel_rows()[:, :2]
-        self._own = self._rows.copy()
-        count, threads = len(self._own), executable.num_threads
-        self._times = np.zeros((count, threads, 2), np.int64)
-        self._words = np.zeros((count, TRACE_WORDS), np.int64)
-        self._words[:, KERNEL_CODE], self._words[:, KERNEL_WORDS] = self._own.T
-        self._words[:, KERNEL_TIMES] = self._times.ctypes.data + np.arange(count) * 16 * threads
-        self._others = np.empty_like(self._own)
-        self._others[:, 0] = address_of(traced_kernel_code())
-        self._others[:, 1] = self._words.ctypes.data + np.arange(count) * 8 * TRACE_WORDS
+    def __init__(self, executable: Executable, memory: Array, *about: Any) -> None:
+        super().__init__(
+            executable.executable_plan,
+            memory,
+            executable.num_threads,
+            executable.given,
+            executable.results,
+        )
+        self._about = about
+        rows = self.kernel_rows()
+        count, threads = len(rows), self.num_threads
+        self._form = (count, threads, trace.ENTRY_WORDS)
+        entry = _WORD * trace.ENTRY_WORDS
+        self._words = trace.ENTRY_WORDS * (1 + count * threads)
+        self._journal = np.zeros(trace.JOURNAL_WORDS, np.int64)
+        self._journal[trace.STRIDE] = _WORD * self._words
+        run, share, *_ = addresses_of(driver_codes(is_parallel=False))
+        self._journal[trace.RUN], self._journal[trace.SHARE] = run, share
+        self._plan[driver_words.JOURNAL] = self._journal.ctypes.data
+        self._kernels = np.zeros((count, trace.KERNEL_TRACE_WORDS), np.int64)
+        self._kernels[:, trace.KERNEL_CODE] = rows[:, 0]
+        self._kernels[:, trace.KERNEL_WORDS] = rows[:, 1]
+        self._kernels[:, trace.KERNEL_JOURNAL] = self._journal.ctypes.data
+        self._kernels[:, trace.KERNEL_PLACE] = entry * (1 + np.arange(count) * threads)
+        rows[:, 0] = address_of(trace.traced_code("traced_kernel"))
+        step = _WORD * trace.KERNEL_TRACE_WORDS
+        rows[:, 1] = self._kernels.ctypes.data + step * np.arange(count)
+        self._records: list[Array] = []
+        self._bytes = _FIRST_BYTES
+        self.turn_page()
 
-    @contextmanager
-    def recorded(self, timeline: Timeline, cluster: Any, key: Any, name: str) -> Iterator[None]:
-        """A block in which a run of the executable, which nobody else may run, is recorded."""
-        self._times.fill(0)
-        self._rows[:] = self._others
-        start = now()
-        try:
-            yield
-        finally:
-            end = now()
-            self._rows[:] = self._own
-            run = NativeRun(cluster, key, name, get_ident(), start, end, self._times.copy())
-            timeline.add_run(run)
+    @staticmethod
+    def _driver() -> list[int]:
+        return [address_of(trace.traced_code(f)) for f in ("traced_run", "traced_share")]
+
+    def turn_page(self) -> None:
+        """Have room for further runs."""
+        room = max(1, self._bytes // (_WORD * self._words))
+        self._bytes = min(2 * self._bytes, _MOST_BYTES)
+        self._records.append(np.zeros((room, self._words), np.int64))
+        start = self._records[-1].ctypes.data
+        self._journal[trace.RECORD] = start
+        self._journal[trace.END] = start + _WORD * self._words * room
+
+    def runs(self, moments: Callable[[Array], Array]) -> NativeRuns:
+        """All runs that have ended, their times as `moments` gives them."""
+        words = np.concatenate(self._records)
+        words = words[words[:, trace.ENDED] > 0]
+        entries = words.reshape(len(words), -1, trace.ENTRY_WORDS).copy()
+        ran = entries[:, :, trace.ENDED] > 0
+        entries[ran, : trace.THREAD] = moments(entries[ran, : trace.THREAD])
+        cluster, key, name = self._about
+        kernels = entries[:, 1:].reshape(len(words), *self._form)
+        return NativeRuns(cluster, key, name, entries[:, 0], kernels)
+
+
+def bind_recorded(
+    plain: BoundExecutable, memory: Array, journals: NativeJournals, *about: Any
+) -> BoundExecutable:
+    """What computes as `plain` does, and keeps a journal of it."""
+    found = RecordedExecutable(plain.executable, memory, *about)
+    journals.add(found, clocks)
+    return BoundExecutable(found, plain.threads)
+
+
+def clocks() -> tuple[int, int]:
+    """What the clock of the journals and that of timelines show now."""
+    words = np.zeros(2, np.int64)
+    _clocks()(words.ctypes.data)
+    return int(words[trace.COUNTER]), int(words[trace.NANOSECONDS])
+
+
+@functools.cache
+def _clocks() -> Callable[[int], None]:
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    return kind(address_of(trace.traced_code("clocks")))

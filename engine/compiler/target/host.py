@@ -37,6 +37,23 @@ def is_linux() -> bool:
 
 
 @functools.cache
+def has_steady_counter() -> bool:
+    """Whether the processor has a counter of time that all cores share, at one rate, in sleep too.
+
+    Only what Linux says of one of Intel's kind is known.
+    """
+    if not (is_x86() and is_linux()):
+        return False
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.startswith("flags")), "").split()
+    return {"constant_tsc", "nonstop_tsc"} <= {*flags} and clock.strip() in ("tsc", "kvm-clock")
+
+
+@functools.cache
 def l2_cache() -> int:
     """Bytes of the L2 cache that a core has for itself, of the core that has least.
 

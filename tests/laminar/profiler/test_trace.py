@@ -44,8 +44,40 @@ def network() -> Any:
 def events(report: TraceReport | None) -> list[dict[str, Any]]:
     assert report is not None
     found = json.loads(report.path.read_text())["traceEvents"]
-    assert isinstance(found, list)
-    return found
+    check_format(found)
+    return list(found)
+
+
+def check_format(found: list[dict[str, Any]]) -> None:
+    """What Perfetto and chrome://tracing ask of events: tracks have names, durations nest."""
+    named = {(e["name"], e["pid"], e.get("tid")) for e in found if e["ph"] == "M"}
+    tracks: dict[Any, list[dict[str, Any]]] = {}
+    for event in found:
+        assert event["ph"] in "MXsf"
+        assert isinstance(event["pid"], int)
+        if event["ph"] == "M":
+            assert event["args"]["name"]
+            continue
+        assert isinstance(event["tid"], int)
+        assert event["ts"] >= 0
+        assert ("process_name", event["pid"], None) in named
+        assert ("thread_name", event["pid"], event["tid"]) in named
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+            tracks.setdefault((event["pid"], event["tid"]), []).append(event)
+    for track in tracks.values():
+        open_until: list[float] = []
+        for event in sorted(track, key=lambda e: (e["ts"], -e["dur"])):
+            while open_until and open_until[-1] <= event["ts"] + 0.5:  # of a microsecond
+                open_until.pop()
+            end = event["ts"] + event["dur"]
+            assert not open_until or end <= open_until[-1] + 0.5, event
+            open_until.append(end)
+    flows: dict[Any, list[str]] = {}
+    for event in found:
+        if event["ph"] in "sf":
+            flows.setdefault(event["id"], []).append(event["ph"])
+    assert all(sorted(phases) == ["f", "s"] for phases in flows.values())
 
 
 def spans(found: list[dict[str, Any]], category: str) -> list[dict[str, Any]]:
@@ -73,15 +105,15 @@ def test_steps_of_fit_with_kernels_by_thread(tmp_path: Path) -> None:
     assert all(any(inside(kernel, run) for run in runs) for kernel in kernels)
     products = [k for k in kernels if "net/hidden/MatMul" in k["args"]["operations"].split(", ")]
     own = {k["tid"] for k in products} - {k["tid"] for k in runs}
-    assert all(tid < 0 for tid in own)  # threads of native code
+    names = {e["tid"]: e["args"]["name"] for e in found if e["name"] == "thread_name"}
+    assert all(names[tid].startswith("native-") for tid in own)
     assert sum(k["tid"] == threading.get_ident() for k in products) == 12
     # Bias and activation are a part of it: a little more than the product alone.
     assert 1 <= products[0]["args"]["flops"] / (2 * 64 * 64 * 96) < 1.2
     sizes = 4 * (64 * 64 + 64 * 96 + 64 * 96)
     assert products[0]["args"]["bytes"] == pytest.approx(sizes, rel=0.1)
     assert Path(products[0]["args"]["line"].rpartition(":")[0]).name == "test_trace.py"
-    names = {e["args"]["name"] for e in found if e["name"] == "thread_name"}
-    assert "MainThread" in names
+    assert "MainThread" in names.values()
 
 
 def test_the_totals_are_those_of_the_wall(tmp_path: Path) -> None:
@@ -92,6 +124,15 @@ def test_the_totals_are_those_of_the_wall(tmp_path: Path) -> None:
     report = traced.report
     assert report is not None
     assert report.accounted > 0.9
+    found = events(report)
+    assert len(spans(found, "plan")) == 80
+    (thread,) = {e["tid"] for e in spans(found, "epoch")}
+    top = [e for e in spans(found, "epoch") if e["tid"] == thread]
+    around = ("before the epoch", "after the epochs")
+    top += [e for e in spans(found, "python") if e["name"] in around]
+    assert sum(e["dur"] for e in top) == pytest.approx(1e6 * report.seconds, rel=0.1)
+    steps = [e for e in spans(found, "python") if e["name"].startswith("step ")]
+    assert all(any(inside(step, epoch) for epoch in top) for step in steps)
     assert sum(k.seconds for k in report.kernels) <= report.categories["plan"]
     assert report.categories["plan"] <= report.seconds
     shares = [k.share for k in report.kernels]
