@@ -5,7 +5,7 @@ and arrays as `codec` writes them: nothing that is received can run code. Nothin
 dying worker could leave locked, so whatever happens to one is noticed by the end of its pipe.
 
     to a worker: uint64 number of a batch
-    from it: b"B" and the batch, or b"E" and JSON about an error
+    from it: when it began and ended, and b"B" and the batch, or b"E" and JSON about an error
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ import numpy as np
 
 from laminar.engine import errors
 from laminar.engine.errors import AbortedError, DeadlineExceededError, LaminarError
+from laminar.engine.timeline import Event, Recording, now
 
 from .codec import decode, encode
 from .epochs import Epoch, generator
 
 _INDEX: Final = struct.Struct("<Q")
+_TIMES: Final = struct.Struct("<qq")  # nanoseconds, of a clock that all processes have
 # How long workers are given to end by themselves, and then after they are told to.
 _GRACE_SECONDS: Final = 1.0
 # How often a worker without work looks whether its parent still lives.
@@ -137,6 +139,12 @@ class WorkerProcesses(Iterator[Any]):
                 answer = pipe.recv_bytes()
             except (EOFError, OSError):
                 raise self._death(pipe, asked) from None
+            began, ended = _TIMES.unpack_from(answer)
+            timeline = Recording.active
+            if timeline is not None:
+                worker = self._workers[pipe].pid
+                name, device = f"make batch {asked}", f"input worker {worker}"
+                timeline.add(Event(name, "data", began, ended, worker, device))
             self._done[asked] = _read(answer, asked)
             self._idle.append(pipe)
 
@@ -213,11 +221,12 @@ def _serve(
             numbers = generator(seed, (*walk, index)).integers(2**32, size=2)
             random.seed(int(numbers[0]))
             np.random.seed(int(numbers[1]))
+            start = now()
             try:
-                answer = b"B" + encode(make(index), "PyDataset")
+                kind, answer = b"B", encode(make(index), "PyDataset")
             except BaseException as error:
-                answer = b"E" + json.dumps(_about(error)).encode()
-            pipe.send_bytes(answer)
+                kind, answer = b"E", json.dumps(_about(error)).encode()
+            pipe.send_bytes(_TIMES.pack(start, now()) + kind + answer)
 
 
 def _about(error: BaseException) -> dict[str, str]:
@@ -231,9 +240,10 @@ def _about(error: BaseException) -> dict[str, str]:
 
 def _read(answer: bytes, index: int) -> Any:
     """The batch of an answer, or the error."""
-    if answer[:1] == b"B":
-        return decode(answer[1:], "PyDataset")
-    about = json.loads(answer[1:])
+    content = _TIMES.size + 1
+    if answer[content - 1 : content] == b"B":
+        return decode(answer[content:], "PyDataset")
+    about = json.loads(answer[content:])
     error = _rebuilt(about["kind"], about["text"], about["remedy"])
     trace = about["trace"].replace("\n", "\n  ").rstrip()
     error.add_note(f"  raised in a worker process, in batch {index}:\n  {trace}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ from laminar.engine.runtime import (
     default_machine,
 )
 from laminar.engine.runtime.partitioned import set_default_machine
+from laminar.engine.runtime.recorded_steps import add_step
+from laminar.engine.timeline import Recording, now
 
 from .grpc_server import GrpcServer
 from .master_session import MasterSession
@@ -201,8 +204,13 @@ class _ConnectedPlan:
     ) -> list[Any]:
         """Execute it on arrays, in the order of the feeds; gives host arrays."""
         session = self._connection.session()
+        timeline, begin = Recording.active, now()
+        if timeline is not None and metadata is None:
+            options, metadata = replace(options or RunOptions(), trace=True), RunMetadata()
         try:
             found: list[Any] = self._plan(session).run(feeds, context, options, metadata)
+            if timeline is not None and metadata is not None:
+                add_step(timeline, metadata.step_stats, {}, (begin, now()))
         except AbortedError as error:  # a task has lost what it had: the next call begins anew
             session.lose(error)
             raise

@@ -14,6 +14,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from laminar.engine import forks
@@ -30,7 +31,9 @@ from laminar.engine.graph.exchange import export_graph
 from laminar.engine.runtime import RunMetadata, RunOptions, SessionConfig
 from laminar.engine.runtime.direct import fetched
 from laminar.engine.runtime.placement import Placement
+from laminar.engine.runtime.recorded_steps import add_step
 from laminar.engine.runtime.targets import Element
+from laminar.engine.timeline import Recording, now
 
 from ..wire import Channels, check_address
 from .keeper import KEEPER
@@ -174,6 +177,9 @@ class GrpcSession:
         """One step: the values of `elements`, None for an operation."""
         self._check_captures()
         self._refresh()
+        timeline, begin = Recording.active, now()
+        if timeline is not None and metadata is None:
+            options, metadata = replace(options or RunOptions(), trace=True), RunMetadata()
         request = self._request(elements, feeds)
         timeout = self._timeout
         if options is not None:
@@ -183,6 +189,8 @@ class GrpcSession:
         reply = self._call("RunStep", request, values, timeout_seconds=seconds)
         if metadata is not None:
             read_metadata(reply.message.metadata, metadata)
+            if timeline is not None:
+                add_step(timeline, metadata.step_stats, {}, (begin, now()))
         return self._results(elements, reply)
 
     def _request(self, elements: Sequence[Element], feeds: Sequence[GraphTensor]) -> Any:

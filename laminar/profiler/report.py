@@ -71,7 +71,7 @@ class KernelTotal:
     def why(self) -> str:
         """Why it takes that long, in words."""
         if self.seconds / self.runs < _SMALL:
-            return "small: what starts it takes longer than it"
+            return "small: starting it takes longer"
         if self.of_roofline >= _NEAR:
             return f"at the limit of {self.bound}"
         if not self.is_parallel:
@@ -121,11 +121,17 @@ class TraceReport:
         table = Table(
             title=f"the dearest kernels of {format_seconds(self.seconds)}", title_justify="left"
         )
-        for i, head in enumerate(self._head()):
-            right = 2 <= i <= 6
-            table.add_column(head, justify="right" if right else "left", no_wrap=right)
+        # The sizes stand below the name: beside it there is room for one of them.
+        table.add_column("kernel, sizes", overflow="fold", ratio=2)
+        for head in self._head()[2:-1]:
+            table.add_column(head, justify="right", no_wrap=True)
+        table.add_column("why", overflow="fold", ratio=1)
         for kernel in self.kernels[:_MOST]:
-            table.add_row(*map(Text, self._row(kernel)))
+            name, sizes, *numbers = self._row(kernel)
+            about = Text(name)
+            if sizes:
+                about.append(f"\n{sizes}", "dim")
+            table.add_row(about, *map(Text, numbers))
         console = Console(highlight=False)
         console.print(table)
         console.print(self._total(), markup=False)
@@ -221,7 +227,7 @@ def seconds_by_category(timeline: Timeline, thread: int) -> tuple[dict[str, floa
     """The seconds of each category of events of a thread, and the share of all together."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for event in timeline.events:
-        if event.thread == thread and event.category != "epoch":
+        if event.thread == thread:
             spans.setdefault(event.category, []).append((event.start, event.end))
     for runs in timeline.runs:
         mine = runs.calls[runs.calls[:, 2] == thread, :2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 import time
 import weakref
@@ -17,13 +18,16 @@ from laminar.callbacks.timeline_events import TimelineEvents
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.io.atomic import atomic_write
 from laminar.engine.io.places import make_folder
+from laminar.engine.runtime.recorded_steps import add_step
 from laminar.engine.runtime.tracing import Tracer
-from laminar.engine.timeline import Event, Recording, Timeline, now
+from laminar.engine.timeline import Recording, Timeline, now
 from laminar.engine.training import SessionRunHook
 
+from .joining import joined_path, place, write_part
 from .report import TraceReport, kernel_totals, seconds_by_category
 from .roofline import roofline
-from .trace_events import trace_events
+from .trace_events import all_events, trace_events
+from .xplane import xspace
 
 
 class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function is
@@ -39,8 +43,15 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
     thread, with sizes, flops and bytes. Nothing is recorded, and nothing costs anything, before and
     after. Eager operations are not recorded by themselves: `annotate` gives a block a name.
 
+    Of processes that MPI or `laminar launch` has started together each records itself; the last to
+    end joins all timelines in one file, if they write to one folder. The worker processes of a data
+    set and the tasks of a cluster, in whose clocks' time the difference to this one's is known, are
+    in the timeline of the process that they work for.
+
     Args:
-        folder: made if it is not there; the file is `trace-1.json`, or the next number.
+        folder: made if it is not there; the file is `trace-1.json`, or the next number. Beside it,
+            in `plugins/profile`, is the same for `tensorboard --logdir folder`, which shows it with
+            its plugin tensorboard-plugin-profile.
         steps: as a callback or a hook: the first step that is recorded, and the first that is not
             any more, counted from 0 over all epochs; by default all.
         show: whether to print the ten dearest kernels at the end.
@@ -107,9 +118,7 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
             return self.report
         self._abandoned()
         timeline.finish()
-        path = _next_path(self._folder)
-        with atomic_write(path) as file:
-            file.write(json.dumps({"traceEvents": trace_events(timeline)}, default=str).encode())
+        path = self._write(timeline)
         categories, accounted = seconds_by_category(timeline, self._thread)
         kernels = kernel_totals(timeline, roofline() if timeline.runs else None)
         seconds = (timeline.end - timeline.start) * 1e-9
@@ -117,6 +126,23 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
         if self._shows:
             self.report.show()
         return self.report
+
+    def _write(self, timeline: Timeline) -> Path:
+        """Write the timeline, as trace events and as a profile."""
+        events = all_events(timeline)
+        written = trace_events(timeline, events)
+        host, here = socket.gethostname(), place(os.environ)
+        if here is None:
+            path = _next_path(self._folder)
+            with atomic_write(path) as file:
+                file.write(json.dumps({"traceEvents": written}, default=str).encode())
+        else:
+            path, host = joined_path(self._folder, here), f"{host}-{here.rank}"
+            write_part(path, here, written, timeline.start)
+        folder = make_folder(self._folder / "plugins" / "profile" / path.stem, "trace")
+        with atomic_write(folder / f"{host}.xplane.pb") as file:
+            file.write(xspace(events, timeline.threads, time.time_ns() - now(), host))
+        return path
 
     def __enter__(self) -> trace:
         self.start()
@@ -217,21 +243,9 @@ def _run_plan(plan: Any, context: Any, feeds: Sequence[Any]) -> list[Any]:
         return tracer.run(plan, context, feeds)
     finally:
         if timeline is not None:
-            _tell(timeline, plan, tracer)
-
-
-def _tell(timeline: Timeline, plan: Any, tracer: Tracer) -> None:
-    offset = now() - time.time_ns()
-    attrs = {node.op.name: node.op.attrs for node in plan.nodes}
-    for device in tracer.step_stats:
-        for node in device.nodes:
-            start = int(node.start_us * 1000) + offset
-            arguments: dict[str, Any] = {"op": node.type, "bytes": node.output_bytes}
-            category = "op"
-            if node.type in ("Send", "Recv"):
-                category = "transfer"
-                arguments["transfer"] = str(attrs.get(node.name, {}).get("tensor_name", node.name))
-            end = start + int(node.duration_us * 1000)
-            timeline.add(
-                Event(node.name, category, start, end, node.thread, device.device, arguments)
-            )
+            moved = {
+                node.op.name: str(node.op.attrs["tensor_name"])
+                for node in plan.nodes
+                if "tensor_name" in node.op.attrs
+            }
+            add_step(timeline, tracer.step_stats, moved)

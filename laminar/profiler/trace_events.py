@@ -5,22 +5,27 @@ Source: "Trace Event Format", the Chromium project.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from laminar.engine.timeline import Event, Timeline
 
+from .joining import THIS_PROCESS
 from .report import rows_of_runs
 
 _HOST = 1
 
 
-def trace_events(timeline: Timeline) -> list[dict[str, Any]]:
+def all_events(timeline: Timeline) -> list[Event]:
+    """What was recorded and what native code ran, in the order in which it began."""
+    return sorted([*timeline.events, *_native(timeline)], key=lambda e: e.start)
+
+
+def trace_events(timeline: Timeline, events: Sequence[Event]) -> list[dict[str, Any]]:
     """All events: a process for each device, a track for each thread, arrows of transfers."""
     devices = {"": _HOST}
     found: list[dict[str, Any]] = []
-    events = [*timeline.events, *_native(timeline)]
-    for event in sorted(events, key=lambda e: e.start):
+    for event in events:
         pid = devices.setdefault(event.device, len(devices) + 1)
         found.append(
             {
@@ -72,11 +77,11 @@ def _about(row: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _names(
-    timeline: Timeline, devices: dict[str, int], events: list[Event]
+    timeline: Timeline, devices: dict[str, int], events: Sequence[Event]
 ) -> Iterator[dict[str, Any]]:
     """What processes and threads are called."""
     for device, pid in devices.items():
-        name = device or "this process"
+        name = device or THIS_PROCESS
         yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
     tracks = sorted({(devices[e.device], e.thread) for e in events})
     for pid, thread in tracks:

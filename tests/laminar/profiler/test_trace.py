@@ -56,7 +56,7 @@ def check_format(found: list[dict[str, Any]]) -> None:
         assert event["ph"] in "MXsf"
         assert isinstance(event["pid"], int)
         if event["ph"] == "M":
-            assert event["args"]["name"]
+            assert event["args"].get("name") or event["name"] == "process_sort_index"
             continue
         assert isinstance(event["tid"], int)
         assert event["ts"] >= 0
@@ -226,7 +226,7 @@ def test_some_steps_of_a_session(tmp_path: Path) -> None:
                 session.run(step)
     names = [e["name"] for e in spans(events(traced.report), "python")]
     assert [n for n in names if n.startswith("run ")] == ["run 2", "run 3", "run 4"]
-    assert [path.name for path in tmp_path.iterdir()] == ["trace-1.json"]
+    assert [path.name for path in tmp_path.glob("*.json")] == ["trace-1.json"]
 
 
 def test_some_steps_of_fit(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_step_of_a_session_by_the_name_of_the_engine(tmp_path: Path) -> None:
         with engine.trace(tmp_path, show=False) as recorded:
             assert isinstance(recorded, laminar.profiler.trace)
             assert session.run(y).tolist() == [3.0, 6.0]
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob("*.json")
     events = json.loads(file.read_text())["traceEvents"]
     assert {"op", "plan"} & {event.get("cat") for event in events}
 
