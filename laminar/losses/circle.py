@@ -88,6 +88,17 @@ def _log_sum_exp(x: Tensor, where: Tensor) -> Tensor:
 class Circle(ClassNumberLoss):
     """Circle loss; see `circle` and, for the other arguments, `Loss`.
 
+    Args:
+        gamma: scale.
+        margin: m.
+        remove_diagonal: whether a sample is not compared with itself.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> embeddings = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], "float32")
         >>> laminar.losses.Circle(gamma=2.0)([0, 0, 1], embeddings)

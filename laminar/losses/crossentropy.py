@@ -192,6 +192,17 @@ def class_numbers(
 class BinaryCrossentropy(LossFunctionWrapper):
     """Cross-entropy of labels 0 and 1; see `binary_crossentropy` and, for the rest, `Loss`.
 
+    Args:
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: s pulls labels to 1/2: y_true * (1 - s) + s / 2.
+        axis: over which the mean goes.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> loss = laminar.losses.BinaryCrossentropy(from_logits=True)
         >>> loss([[1.0], [0.0]], [[0.0], [0.0]])
@@ -220,6 +231,17 @@ class BinaryCrossentropy(LossFunctionWrapper):
 
 class CategoricalCrossentropy(LossFunctionWrapper):
     """Cross-entropy of one-hot labels; see `categorical_crossentropy` and, for the rest, `Loss`.
+
+    Args:
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: s pulls labels to 1 / classes: y_true * (1 - s) + s / classes.
+        axis: that of the classes.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> loss = laminar.losses.CategoricalCrossentropy(label_smoothing=0.1)
@@ -251,6 +273,17 @@ class SparseCategoricalCrossentropy(ClassNumberLoss):
     """Cross-entropy of class numbers; see `sparse_categorical_crossentropy` and `Loss`.
 
     Values of `ignore_class` are left out of the mean.
+
+    Args:
+        from_logits: whether predictions are logits, not probabilities.
+        ignore_class: a label that does not count.
+        reduction: how the values of a batch become one number; see `Loss`.
+        axis: that of the classes.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> loss = laminar.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -52,6 +52,14 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 class CTC(ClassNumberLoss):
     """CTC loss; see `ctc` and, for the arguments, `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> frames = np.zeros((1, 4, 3), "float32")
         >>> laminar.losses.CTC()([[1, 2]], frames)

@@ -51,6 +51,14 @@ def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 class KLDivergence(LossFunctionWrapper):
     """Kullback-Leibler divergence of predictions from labels; see `kl_divergence` and `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.KLDivergence()([[0.5, 0.5]], [[0.25, 0.75]])
         Tensor(0.1438, shape=(), dtype=float32)
@@ -67,6 +75,14 @@ class KLDivergence(LossFunctionWrapper):
 
 class Poisson(LossFunctionWrapper):
     """Negative log-likelihood of counts under predicted rates; see `poisson` and `Loss`.
+
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> laminar.losses.Poisson()([[1.0, 2.0]], [[1.0, 2.0]])

@@ -104,6 +104,20 @@ def categorical_focal_crossentropy(
 class BinaryFocalCrossentropy(LossFunctionWrapper):
     """Focal loss of labels 0 and 1; see `binary_focal_crossentropy` and, for the rest, `Loss`.
 
+    Args:
+        apply_class_balancing: whether labels 1 weigh `alpha` and labels 0 weigh 1 - `alpha`.
+        alpha: that weight.
+        gamma: the larger, the less easy samples count.
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: s pulls labels to 1/2: y_true * (1 - s) + s / 2.
+        axis: over which the mean goes.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.BinaryFocalCrossentropy(gamma=2)([[1.0]], [[0.5]])
         Tensor(0.1733, shape=(), dtype=float32)
@@ -137,6 +151,19 @@ class BinaryFocalCrossentropy(LossFunctionWrapper):
 
 class CategoricalFocalCrossentropy(LossFunctionWrapper):
     """Focal loss of one-hot labels; see `categorical_focal_crossentropy` and `Loss`.
+
+    Args:
+        alpha: a weight, or one for each class.
+        gamma: the larger, the less easy samples count.
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: s pulls labels to 1 / classes: y_true * (1 - s) + s / classes.
+        axis: that of the classes.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> laminar.losses.CategoricalFocalCrossentropy()([[0.0, 1.0]], [[0.5, 0.5]])

@@ -58,6 +58,15 @@ def check_q(q: float) -> None:
 class CategoricalGeneralizedCrossEntropy(ClassNumberLoss):
     """Cross-entropy that bears noisy labels; see `categorical_generalized_cross_entropy`.
 
+    Args:
+        q: between 0 (cross-entropy) and 1 (absolute error), both excluded.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.CategoricalGeneralizedCrossEntropy(q=0.5)([1], [[0.5, 0.5]])
         Tensor(0.5858, shape=(), dtype=float32)

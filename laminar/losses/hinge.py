@@ -74,6 +74,14 @@ def _signs(y_true: Tensor) -> Tensor:
 class Hinge(LossFunctionWrapper):
     """Mean of max(1 - y_true * y_pred, 0); see `hinge` and, for the arguments, `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.Hinge()([[1.0, -1.0]], [[0.5, 0.5]])
         Tensor(1., shape=(), dtype=float32)
@@ -91,6 +99,14 @@ class Hinge(LossFunctionWrapper):
 class SquaredHinge(LossFunctionWrapper):
     """Mean of max(1 - y_true * y_pred, 0)**2; see `squared_hinge` and `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.SquaredHinge()([[1.0, -1.0]], [[0.5, 0.5]])
         Tensor(1.25, shape=(), dtype=float32)
@@ -107,6 +123,14 @@ class SquaredHinge(LossFunctionWrapper):
 
 class CategoricalHinge(LossFunctionWrapper):
     """Margin between the right class and the best wrong one; see `categorical_hinge` and `Loss`.
+
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> laminar.losses.CategoricalHinge()([[0.0, 1.0]], [[0.6, 0.4]])

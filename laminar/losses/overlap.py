@@ -90,6 +90,15 @@ def _axes(axis: AxisLike | None) -> Any:
 class Dice(LossFunctionWrapper):
     """Dice loss; see `dice` and, for the other arguments, `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        axis: the axes of the sums; None for all, the batch included.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.Dice()([[1.0, 0.0]], [[0.5, 0.5]])
         Tensor(0.5, shape=(), dtype=float32)
@@ -107,6 +116,17 @@ class Dice(LossFunctionWrapper):
 
 class Tversky(LossFunctionWrapper):
     """Tversky loss; see `tversky` and, for the other arguments, `Loss`.
+
+    Args:
+        alpha: weight of what is missed.
+        beta: weight of what is predicted wrongly.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        axis: the axes of the sums; None for all, the batch included.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> laminar.losses.Tversky(alpha=0.3, beta=0.7)([[1.0, 0.0]], [[0.5, 0.5]])

@@ -123,6 +123,14 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
 class MeanSquaredError(LossFunctionWrapper):
     """Mean of (y_true - y_pred)**2; see `mean_squared_error` and, for the arguments, `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> loss = laminar.losses.MeanSquaredError()
         >>> loss([[0.0], [0.0]], [[1.0], [3.0]], sample_weight=[1.0, 0.5])
@@ -141,6 +149,14 @@ class MeanSquaredError(LossFunctionWrapper):
 class MeanAbsoluteError(LossFunctionWrapper):
     """Mean of |y_true - y_pred|; see `mean_absolute_error` and, for the arguments, `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.MeanAbsoluteError()([[1.0, 2.0]], [[2.0, 5.0]])
         Tensor(2., shape=(), dtype=float32)
@@ -157,6 +173,14 @@ class MeanAbsoluteError(LossFunctionWrapper):
 
 class MeanAbsolutePercentageError(LossFunctionWrapper):
     """Mean error in percent of the label; see `mean_absolute_percentage_error` and `Loss`.
+
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> laminar.losses.MeanAbsolutePercentageError()([[1.0, 2.0]], [[1.1, 2.0]])
@@ -175,6 +199,14 @@ class MeanAbsolutePercentageError(LossFunctionWrapper):
 class MeanSquaredLogarithmicError(LossFunctionWrapper):
     """Mean squared difference of logarithms; see `mean_squared_logarithmic_error` and `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.MeanSquaredLogarithmicError()([[0.0]], [[1.0]])
         Tensor(0.4805, shape=(), dtype=float32)
@@ -191,6 +223,15 @@ class MeanSquaredLogarithmicError(LossFunctionWrapper):
 
 class Huber(LossFunctionWrapper):
     """Squared error that grows linearly beyond `delta`; see `huber` and `Loss`.
+
+    Args:
+        delta: where the square ends and the line begins.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> laminar.losses.Huber(delta=1.0)([[0.0, 0.0]], [[0.5, 3.0]])
@@ -212,6 +253,14 @@ class Huber(LossFunctionWrapper):
 class LogCosh(LossFunctionWrapper):
     """Mean of log(cosh(y_pred - y_true)); see `log_cosh` and `Loss`.
 
+    Args:
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+
     Examples:
         >>> laminar.losses.LogCosh()([[0.0], [0.0]], [[1.0], [0.0]])
         Tensor(0.2169, shape=(), dtype=float32)
@@ -228,6 +277,15 @@ class LogCosh(LossFunctionWrapper):
 
 class CosineSimilarity(LossFunctionWrapper):
     """Minus the cosine similarity along `axis`; see `cosine_similarity` and `Loss`.
+
+    Args:
+        axis: that of the vectors.
+        reduction: how the values of a batch become one number; see `Loss`.
+        name: of the loss.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
 
     Examples:
         >>> laminar.losses.CosineSimilarity()([[1.0, 0.0]], [[3.0, 4.0]])

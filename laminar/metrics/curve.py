@@ -131,6 +131,16 @@ def specificity_of(counts: Confusion) -> Tensor:
 class SensitivityAtSpecificity(OperatingPoint):
     """The largest tp / (tp + fn) where tn / (tn + fp) >= `specificity`; see `OperatingPoint`.
 
+    Args:
+        specificity: what it must reach at least, between 0 and 1.
+        num_thresholds: how many thresholds, spread evenly over [0, 1], are tried.
+        class_id: the only class that counts.
+        name: of the metric.
+        dtype: of the counts.
+
+    Raises:
+        InvalidArgumentError: that is outside [0, 1], or `num_thresholds` is not positive.
+
     Examples:
         >>> metric = laminar.metrics.SensitivityAtSpecificity(specificity=0.5)
         >>> metric.update_state([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
@@ -157,6 +167,16 @@ class SensitivityAtSpecificity(OperatingPoint):
 
 class SpecificityAtSensitivity(OperatingPoint):
     """The largest tn / (tn + fp) where tp / (tp + fn) >= `sensitivity`; see `OperatingPoint`.
+
+    Args:
+        sensitivity: what it must reach at least, between 0 and 1.
+        num_thresholds: how many thresholds, spread evenly over [0, 1], are tried.
+        class_id: the only class that counts.
+        name: of the metric.
+        dtype: of the counts.
+
+    Raises:
+        InvalidArgumentError: that is outside [0, 1], or `num_thresholds` is not positive.
 
     Examples:
         >>> metric = laminar.metrics.SpecificityAtSensitivity(sensitivity=0.5)
@@ -185,6 +205,16 @@ class SpecificityAtSensitivity(OperatingPoint):
 class PrecisionAtRecall(OperatingPoint):
     """The largest tp / (tp + fp) where tp / (tp + fn) >= `recall`; see `OperatingPoint`.
 
+    Args:
+        recall: what it must reach at least, between 0 and 1.
+        num_thresholds: how many thresholds, spread evenly over [0, 1], are tried.
+        class_id: the only class that counts.
+        name: of the metric.
+        dtype: of the counts.
+
+    Raises:
+        InvalidArgumentError: that is outside [0, 1], or `num_thresholds` is not positive.
+
     Examples:
         >>> metric = laminar.metrics.PrecisionAtRecall(recall=0.5)
         >>> metric.update_state([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
@@ -211,6 +241,16 @@ class PrecisionAtRecall(OperatingPoint):
 
 class RecallAtPrecision(OperatingPoint):
     """The largest tp / (tp + fn) where tp / (tp + fp) >= `precision`; see `OperatingPoint`.
+
+    Args:
+        precision: what it must reach at least, between 0 and 1.
+        num_thresholds: how many thresholds, spread evenly over [0, 1], are tried.
+        class_id: the only class that counts.
+        name: of the metric.
+        dtype: of the counts.
+
+    Raises:
+        InvalidArgumentError: that is outside [0, 1], or `num_thresholds` is not positive.
 
     Examples:
         >>> metric = laminar.metrics.RecallAtPrecision(precision=0.7)

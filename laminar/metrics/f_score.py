@@ -147,6 +147,13 @@ _COUNTS = ("true_positives", "false_positives", "false_negatives", "intermediate
 class F1Score(FBetaScore):
     """2 * precision * recall / (precision + recall): `FBetaScore` with beta = 1.
 
+    Args:
+        average: None gives one score for each class; "micro", "macro" or "weighted" one for all, as
+            in `FBetaScore`.
+        threshold: above it a prediction means 1; None takes the largest score of each row.
+        name: of the metric.
+        dtype: of the counts.
+
     Examples:
         >>> metric = laminar.metrics.F1Score(threshold=0.5)
         >>> metric.update_state([[1, 0], [1, 1]], [[0.9, 0.8], [0.2, 0.7]])

@@ -169,6 +169,15 @@ class BinaryIoU(IoU):
 class MeanIoU(IoU):
     """`IoU` of all classes; the arguments are those of `IoU`.
 
+    Args:
+        num_classes: how many classes there are.
+        name: of the metric.
+        dtype: of the counts, int32 by default: weights are then cut to whole numbers.
+        ignore_class: a label (such as -1 or 255) of elements that do not count.
+        sparse_y_true: whether labels are class numbers, or scores along `axis`.
+        sparse_y_pred: whether predictions are class numbers, or scores along `axis`.
+        axis: that of the scores.
+
     Examples:
         >>> metric = laminar.metrics.MeanIoU(num_classes=2)
         >>> metric.update_state([0, 0, 1, 1], [0, 1, 0, 1])
@@ -206,6 +215,15 @@ class MeanIoU(IoU):
 class OneHotIoU(IoU):
     """`IoU` with one-hot labels; the arguments are those of `IoU`.
 
+    Args:
+        num_classes: how many classes there are.
+        target_class_ids: the classes that count.
+        name: of the metric.
+        dtype: of the counts, int32 by default: weights are then cut to whole numbers.
+        ignore_class: a label (such as -1 or 255) of elements that do not count.
+        sparse_y_pred: whether predictions are class numbers, or scores along `axis`.
+        axis: that of the scores.
+
     Examples:
         >>> metric = laminar.metrics.OneHotIoU(num_classes=2, target_class_ids=[1])
         >>> metric.update_state([[0, 1], [1, 0]], [[0.2, 0.8], [0.4, 0.6]])
@@ -235,6 +253,14 @@ class OneHotIoU(IoU):
 
 class OneHotMeanIoU(MeanIoU):
     """`MeanIoU` with one-hot labels; the arguments are those of `IoU`.
+
+    Args:
+        num_classes: how many classes there are.
+        name: of the metric.
+        dtype: of the counts, int32 by default: weights are then cut to whole numbers.
+        ignore_class: a label (such as -1 or 255) of elements that do not count.
+        sparse_y_pred: whether predictions are class numbers, or scores along `axis`.
+        axis: that of the scores.
 
     Examples:
         >>> metric = laminar.metrics.OneHotMeanIoU(num_classes=2)

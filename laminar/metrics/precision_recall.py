@@ -62,6 +62,11 @@ class ConfusionCount(Metric):
 class TruePositives(ConfusionCount):
     """The weight of labels 1 with a prediction above the threshold; see `ConfusionCount`.
 
+    Args:
+        thresholds: between 0 and 1, one or a list; above it a prediction means 1. By default 0.5.
+        name: of the metric.
+        dtype: of the counts.
+
     Examples:
         >>> metric = laminar.metrics.TruePositives()
         >>> metric.update_state([1, 0, 0], [0.9, 0.2, 0.8])
@@ -74,6 +79,11 @@ class TruePositives(ConfusionCount):
 
 class FalsePositives(ConfusionCount):
     """The weight of labels 0 with a prediction above the threshold; see `ConfusionCount`.
+
+    Args:
+        thresholds: between 0 and 1, one or a list; above it a prediction means 1. By default 0.5.
+        name: of the metric.
+        dtype: of the counts.
 
     Examples:
         >>> metric = laminar.metrics.FalsePositives()
@@ -88,6 +98,11 @@ class FalsePositives(ConfusionCount):
 class TrueNegatives(ConfusionCount):
     """The weight of labels 0 without a prediction above the threshold; see `ConfusionCount`.
 
+    Args:
+        thresholds: between 0 and 1, one or a list; above it a prediction means 1. By default 0.5.
+        name: of the metric.
+        dtype: of the counts.
+
     Examples:
         >>> metric = laminar.metrics.TrueNegatives()
         >>> metric.update_state([1, 0, 0], [0.9, 0.2, 0.8])
@@ -100,6 +115,11 @@ class TrueNegatives(ConfusionCount):
 
 class FalseNegatives(ConfusionCount):
     """The weight of labels 1 without a prediction above the threshold; see `ConfusionCount`.
+
+    Args:
+        thresholds: between 0 and 1, one or a list; above it a prediction means 1. By default 0.5.
+        name: of the metric.
+        dtype: of the counts.
 
     Examples:
         >>> metric = laminar.metrics.FalseNegatives()
@@ -197,6 +217,17 @@ class Recall(_Share):
     """The share of the labels 1 that are predicted: tp / (tp + fn).
 
     The arguments are those of `Precision`.
+
+    Args:
+        thresholds: between 0 and 1, one or a list; above it a prediction means 1. By default 0.5,
+            and with `top_k` none.
+        top_k: only the largest `top_k` predictions along the last axis can mean 1.
+        class_id: the only class that counts.
+        name: of the metric.
+        dtype: of the counts.
+
+    Raises:
+        InvalidArgumentError: a threshold outside [0, 1].
 
     Examples:
         >>> metric = laminar.metrics.Recall()

@@ -11,6 +11,12 @@ from .reduction import MeanMetricWrapper
 class BinaryCrossentropy(MeanMetricWrapper):
     """Mean of `losses.binary_crossentropy`, whose options the arguments are.
 
+    Args:
+        name: of the metric.
+        dtype: of what is counted, by default `config.floatx()`.
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: s pulls labels to 1/2: y_true * (1 - s) + s / 2.
+
     Examples:
         >>> metric = laminar.metrics.BinaryCrossentropy()
         >>> metric.update_state([[1.0], [0.0]], [[0.5], [0.5]])
@@ -36,6 +42,13 @@ class BinaryCrossentropy(MeanMetricWrapper):
 
 class CategoricalCrossentropy(MeanMetricWrapper):
     """Mean of `losses.categorical_crossentropy`, whose options the arguments are.
+
+    Args:
+        name: of the metric.
+        dtype: of what is counted, by default `config.floatx()`.
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: s pulls labels to 1 / classes: y_true * (1 - s) + s / classes.
+        axis: that of the classes.
 
     Examples:
         >>> metric = laminar.metrics.CategoricalCrossentropy()
@@ -64,6 +77,13 @@ class CategoricalCrossentropy(MeanMetricWrapper):
 
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
     """Mean of `losses.sparse_categorical_crossentropy`, whose options the arguments are.
+
+    Args:
+        name: of the metric.
+        dtype: of what is counted, by default `config.floatx()`.
+        from_logits: whether predictions are logits, not probabilities.
+        ignore_class: a label that does not count.
+        axis: that of the classes.
 
     Examples:
         >>> metric = laminar.metrics.SparseCategoricalCrossentropy()

@@ -122,6 +122,17 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
 def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the least element along `axis`, int32; the first of several; see `argmax`.
 
+    Args:
+        x: of any shape.
+        axis: the axis; None for all elements in row order.
+        keepdims: whether it stays, with size 1.
+
+    Returns:
+        int32, the shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.argmin([[1, 5, 2], [7, 0, 3]], axis=-1)
         Tensor([0, 1], shape=(2,), dtype=int32)

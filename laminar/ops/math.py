@@ -85,6 +85,17 @@ def erfinv(x: TensorLike) -> Tensor:
 def logsumexp(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over one axis, several, or (None) all; without overflow.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.logsumexp([0.0, 0.0, 0.0])
         Tensor(1.0986, shape=(), dtype=float32)

@@ -75,6 +75,17 @@ def summable(x: Tensor) -> Tensor:
 def sum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis`.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.sum([[1, 2], [3, 4]], axis=0)
         Tensor([4, 6], shape=(2,), dtype=int32)
@@ -87,6 +98,18 @@ def prod(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, dtype: DTypeLike | None = None
 ) -> Tensor:
     """The product over `axis`; computed in `dtype` if one is given.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+        dtype: type in which it is computed.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.prod([[1, 2], [3, 4]], axis=1)
@@ -101,6 +124,17 @@ def prod(
 def mean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean over `axis`.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.mean([[1.0, 3.0], [4.0, 8.0]], axis=1)
         Tensor([2., 6.], shape=(2,), dtype=float32)
@@ -112,6 +146,17 @@ def mean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def var(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean square of the distance from the mean, over `axis`.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.var([1.0, 3.0, 5.0])
         Tensor(2.6667, shape=(), dtype=float32)
@@ -122,6 +167,17 @@ def var(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @public
 def std(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The root of the mean square of the distance from the mean, over `axis`.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.std([1.0, 3.0, 5.0])
@@ -135,6 +191,18 @@ def max(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: TensorLike | None = None
 ) -> Tensor:
     """The greatest element over `axis`; at least `initial` if that is given.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+        initial: a value that counts as one more element.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.max([[1, 5], [4, 2]], axis=1)
@@ -155,6 +223,18 @@ def min(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: TensorLike | None = None
 ) -> Tensor:
     """The least element over `axis`; at most `initial` if that is given.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+        initial: a value that counts as one more element.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.min([[1, 5], [4, 2]], axis=1)
@@ -184,6 +264,17 @@ def _of_any(
 def amax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest element over `axis`.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.amax([[1, 5], [4, 2]], axis=0)
         Tensor([4, 5], shape=(2,), dtype=int32)
@@ -194,6 +285,17 @@ def amax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @public
 def amin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The least element over `axis`.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.amin([[1, 5], [4, 2]], axis=0)
@@ -206,6 +308,17 @@ def amin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def ptp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest element less the least, over `axis`.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.ptp([1, 9, 4])
         Tensor(8, shape=(), dtype=int32)
@@ -217,6 +330,17 @@ def ptp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether every element over `axis` holds (is not 0).
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.all([[True, False], [True, True]], axis=1)
         Tensor([False,  True], shape=(2,), dtype=bool)
@@ -227,6 +351,17 @@ def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @public
 def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element over `axis` holds (is not 0).
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.any([[False, False], [True, False]], axis=1)

@@ -76,6 +76,17 @@ def percentile(
 ) -> Tensor:
     """As `quantile`, with `q` in parts of a hundred.
 
+    Args:
+        x: any tensor.
+        q: parts of a hundred, from 0 to 100: one, or a vector, whose axis is the first of the
+            result.
+        axis: one axis or several; None for all.
+        method: how a value between two elements is made; see `quantile`.
+        keepdims: whether these axes stay, with size 1.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.percentile([1.0, 2.0, 3.0, 5.0], 50.0)
         Tensor(2.5, shape=(), dtype=float32)
@@ -87,6 +98,17 @@ def percentile(
 @public
 def median(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The middle of the elements in rising order, or the mean of the two in the middle.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.median([1.0, 9.0, 2.0])
@@ -138,6 +160,14 @@ def _counted(x: TensorLike, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor,
 def nansum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` of what is not NaN.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
     Examples:
         >>> ops.nansum([1.0, np.nan, 3.0])
         Tensor(4., shape=(), dtype=float32)
@@ -148,6 +178,14 @@ def nansum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @public
 def nanprod(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The product over `axis` of what is not NaN.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
 
     Examples:
         >>> ops.nanprod([2.0, np.nan, 3.0])
@@ -160,6 +198,14 @@ def nanprod(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def nanmean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean over `axis` of what is not NaN; NaN where nothing is.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
     Examples:
         >>> ops.nanmean([1.0, np.nan, 3.0])
         Tensor(2., shape=(), dtype=float32)
@@ -171,6 +217,14 @@ def nanmean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @public
 def nanvar(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean square of the distance from the mean, of what is not NaN.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
 
     Examples:
         >>> ops.nanvar([1.0, np.nan, 3.0])
@@ -186,6 +240,14 @@ def nanvar(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @public
 def nanstd(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The root of `nanvar`.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
 
     Examples:
         >>> ops.nanstd([1.0, np.nan, 3.0])
@@ -213,6 +275,14 @@ def _extreme(x: TensorLike, axis: Axis, keepdims: bool, sign: int) -> Tensor:
 def nanmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest over `axis` of what is not NaN; NaN where nothing is.
 
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
+
     Examples:
         >>> ops.nanmax([1.0, np.nan, 3.0])
         Tensor(3., shape=(), dtype=float32)
@@ -223,6 +293,14 @@ def nanmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @public
 def nanmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The least over `axis` of what is not NaN; NaN where nothing is.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
 
     Examples:
         >>> ops.nanmin([1.0, np.nan, 3.0])
@@ -245,6 +323,14 @@ def _place(x: TensorLike, axis: int | None, keepdims: bool, sign: int) -> Tensor
 def nanargmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the greatest of what is not NaN, int32; -1 where nothing is.
 
+    Args:
+        x: of any shape.
+        axis: the axis; None for all elements in row order.
+        keepdims: whether it stays, with size 1.
+
+    Returns:
+        int32, the shape of `x` without `axis`, or with size 1 there.
+
     Examples:
         >>> ops.nanargmax([1.0, np.nan, 3.0])
         Tensor(2, shape=(), dtype=int32)
@@ -255,6 +341,14 @@ def nanargmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) ->
 @public
 def nanargmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the least of what is not NaN, int32; -1 where nothing is.
+
+    Args:
+        x: of any shape.
+        axis: the axis; None for all elements in row order.
+        keepdims: whether it stays, with size 1.
+
+    Returns:
+        int32, the shape of `x` without `axis`, or with size 1 there.
 
     Examples:
         >>> ops.nanargmin([np.nan, 1.0, 3.0])
@@ -293,6 +387,16 @@ def nanquantile(
 ) -> Tensor:
     """As `quantile`, of what is not NaN; NaN where nothing is.
 
+    Args:
+        x: any tensor.
+        q: fractions from 0 to 1: one, or a vector, whose axis is the first of the result.
+        axis: one axis or several; None for all.
+        method: how a value between two elements is made; see `quantile`.
+        keepdims: whether these axes stay, with size 1.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.nanquantile([1.0, np.nan, 3.0], 0.25)
         Tensor(1.5, shape=(), dtype=float32)
@@ -306,6 +410,17 @@ def nanpercentile(
 ) -> Tensor:
     """As `nanquantile`, with `q` in parts of a hundred.
 
+    Args:
+        x: any tensor.
+        q: parts of a hundred, from 0 to 100: one, or a vector, whose axis is the first of the
+            result.
+        axis: one axis or several; None for all.
+        method: how a value between two elements is made; see `quantile`.
+        keepdims: whether these axes stay, with size 1.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.nanpercentile([1.0, np.nan, 3.0], 50.0)
         Tensor(2., shape=(), dtype=float32)
@@ -317,6 +432,14 @@ def nanpercentile(
 @public
 def nanmedian(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """As `median`, of what is not NaN; NaN where nothing is.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+        keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        The shape of `x` without `axis`, or with size 1 there.
 
     Examples:
         >>> ops.nanmedian([1.0, np.nan, 3.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -336,3 +337,25 @@ def test_a_roofline_has_caches() -> None:
     assert list(sizes) == sorted(sizes)
     assert list(rates) == sorted(rates, reverse=True)
     assert measured.flops > 0
+
+
+@pytest.mark.exhaustive
+def test_a_trace_costs_little(tmp_path: Path) -> None:
+    """3 % of a step of half a millisecond; the least of interleaved runs of both."""
+    x = rng.normal(size=(128 * 50, 784)).astype("float32")
+    model = laminar.Sequential([layers.Input((784,)), layers.Dense(256, "relu"), layers.Dense(8)])
+    model.compile("sgd", "mse")
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        model.fit(x, x[:, :8], batch_size=128, verbose=0, shuffle=False)
+        return time.perf_counter() - start
+
+    seconds()
+    plain, traced = [], []
+    for _ in range(15):
+        plain.append(seconds())
+        with trace(tmp_path, show=False):
+            seconds()  # what is made for the first run of a trace is not of the step
+            traced.append(seconds())
+    assert min(traced) < 1.03 * min(plain)
