@@ -28,7 +28,8 @@ with warnings.catch_warnings():
         "tensorboard.backend.event_processing.event_accumulator",
         reason="TensorBoard is not installed",
     )
-    from tensorboard.compat.proto import graph_pb2
+    from google.protobuf import text_format
+    from tensorboard.compat.proto import config_pb2, graph_pb2
     from tensorboard.util import tensor_util
 
 rng = np.random.default_rng(0)
@@ -168,13 +169,23 @@ def test_what_fit_writes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_viewer_that_runs_shows_what_is_added(tmp_path: Path) -> None:
-    """TensorBoard itself, asked as its page asks: a record is there within five seconds."""
+    """TensorBoard itself, asked as its page asks: a record is there within five seconds, and so are
+    a graph and what a run told of it."""
+    with engine.Graph().as_default() as graph, engine.Session() as session:
+        x = engine.placeholder("float32", [None, 3], name="in/x")
+        with engine.device("/device:cpu:0"):
+            y = engine.identity(ops.exp(x), name="out/y")
+        metadata = engine.RunMetadata()
+        session.run(y, {x: np.ones((2, 3))}, engine.RunOptions(trace=True), metadata)
+        with summary.FileWriter(tmp_path, graph) as graph_writer:
+            graph_writer.add_run_metadata(metadata, "step 3", 3)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ("--logdir", str(tmp_path), "--port", str(port), "--reload_interval", "1")
     program = [sys.executable, "-m", "tensorboard.main", *options, "--load_fast", "false"]
-    address = f"http://127.0.0.1:{port}/data/plugin/scalars/scalars?tag=loss&run=."
+    plugins = f"http://127.0.0.1:{port}/data/plugin"
+    address = f"{plugins}/scalars/scalars?tag=loss&run=."
 
     def shown(count: int, seconds: float) -> list[list[float]]:
         deadline = time.monotonic() + seconds
@@ -198,8 +209,32 @@ def test_a_viewer_that_runs_shows_what_is_added(tmp_path: Path) -> None:
             summary.scalar("loss", 0.5, 10)
             writer.flush()
             found = shown(2, 5)
+            about = read_url(f"{plugins}/graphs/info")
+            nodes = read_url(f"{plugins}/graphs/graph?run=.&conceptual=false")
+            told = read_url(f"{plugins}/graphs/run_metadata?run=.&tag=step%203")
         finally:
             process.terminate()
             process.wait()
     assert [row[1:] for row in found] == [[0, 1.5], [10, 0.5]]
     assert found[0][0] <= found[1][0]  # the wall time, for the axes of time
+    (run,) = json.loads(about).values()
+    assert run["run_graph"]
+    assert run["tags"]["step 3"]["profile"]
+    message = text_format.Parse(nodes, graph_pb2.GraphDef())
+    shown_nodes = {node.name: node for node in message.node}
+    assert list(shown_nodes) == [op.name for op in graph.operations]
+    assert list(shown_nodes["out/y"].input) == ["Exp"]
+    assert shown_nodes["out/y"].device == "/device:cpu:0"
+    (shape,) = shown_nodes["out/y"].attr["_output_shapes"].list.shape
+    assert [d.size for d in shape.dim] == [-1, 3]
+    (device,) = text_format.Parse(told, config_pb2.RunMetadata()).step_stats.dev_stats
+    stats = {node.node_name: node for node in device.node_stats}
+    assert {"Exp", "out/y"} <= set(stats)
+    assert all(node.all_end_rel_micros >= 1 for node in stats.values())
+    (output,) = stats["Exp"].output
+    assert output.tensor_description.allocation_description.requested_bytes == 2 * 3 * 4
+
+
+def read_url(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=30) as reply:
+        return str(reply.read().decode())
