@@ -104,6 +104,17 @@ class GradientTape:
             self._tracked.add(id(handle))
             self._watched.append(handle)
 
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables that are watched, in the order of their first use; not those of graphs."""
+        found = []
+        for tensor in self._watched:
+            if isinstance(tensor, GraphTensor):  # in a function, what stands for a handle
+                tensor = tensor.graph.taken_from_outside().get(id(tensor), tensor)
+            owner = getattr(getattr(tensor, "value", None), "owner", None)
+            if tensor.dtype == resource and owner is not None:
+                found.append(owner())
+        return tuple(v for v in found if v is not None)
+
     def is_tracking(self, tensors: Iterable[Tensor]) -> bool:
         """Whether what is computed from `tensors` matters to this tape."""
         tracked = self._tracked

@@ -69,6 +69,80 @@ class DType(str):
         return self
 
     @property
+    def is_unsigned(self) -> bool:
+        """Whether it is an unsigned integer type."""
+        return self in UNSIGNED
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has arrays of it: of all but handles."""
+        return self != "resource"
+
+    @property
+    def is_quantized(self) -> bool:
+        """False: numbers of few bits are integers here."""
+        return False
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part."""
+        return {"complex64": float32, "complex128": float64}.get(self, self)
+
+    @property
+    def min(self) -> Any:
+        """The least number of the type; False of bool.
+
+        Raises:
+            DTypeError: it is no type of ordered numbers.
+        """
+        return self._range[0]
+
+    @property
+    def max(self) -> Any:
+        """The greatest number of the type; True of bool.
+
+        Raises:
+            DTypeError: it is no type of ordered numbers.
+        """
+        return self._range[1]
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The least and the greatest number of an integer type; of others 0 and 1.
+
+        These are the values of a picture of that type.
+        """
+        return self._range if self in INTEGER else (0, 1)
+
+    @property
+    def _range(self) -> tuple[Any, Any]:
+        if self == "bool":
+            return False, True
+        if self in INTEGER:
+            whole = np.iinfo(self.numpy)
+            return int(whole.min), int(whole.max)
+        if self in FLOATING:
+            real: Any = ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]  # it has no types
+            return self.as_numpy_dtype(real.min), self.as_numpy_dtype(real.max)
+        raise DTypeError(f"{self} has no least and no greatest number")
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """Its number in TensorFlow's messages and files.
+
+        Raises:
+            DTypeError: it has none.
+        """
+        found = NUMBERS.get(self, 20 if self == "resource" else None)
+        if found is None:
+            raise DTypeError(f"{self} has no number in TensorFlow's messages")
+        return found
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether tensors of another type can stand for those of this one: if it is the same."""
+        return self == as_dtype(other)
+
+    @property
     def is_differentiable(self) -> bool:
         """Whether gradients flow through tensors of this type."""
         return self in INEXACT

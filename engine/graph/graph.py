@@ -27,7 +27,7 @@ from ..source import layer_path, user_location
 from .device import ANYWHERE, NODE_NAME, DeviceSpec, EagerPlace
 from .graphdef import GraphDef, is_number
 from .operation import OpDefinition, Operation
-from .scopes import DeviceRule, Gradient, Scopes
+from .scopes import DeviceRule, FeedRules, Gradient, Scopes
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 
@@ -49,7 +49,7 @@ class _Entered(threading.local):
         self.sessions: list[Runner] = []
 
 
-class Graph:
+class Graph(FeedRules):
     """A dataflow graph: operations joined by tensors and control edges.
 
     Examples:

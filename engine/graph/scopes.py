@@ -1,4 +1,7 @@
-"""The scopes of a graph under construction: names, control inputs, devices, containers."""
+"""The scopes of a graph under construction: names, control inputs, devices, containers.
+
+And what sessions may not give a graph, or ask of it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ..errors import InvalidArgumentError
 from .device import ANYWHERE, DeviceSpec
 from .operation import Operation
 
 Gradient: TypeAlias = "Callable[..., Any] | str"  # a function, or the name of one
+_Kept = TypeVar("_Kept")
 DeviceRule: TypeAlias = "Callable[[Operation], str | DeviceSpec | None]"
 
 
@@ -108,3 +112,55 @@ def _merged(levels: tuple[DeviceSpec, ...]) -> DeviceSpec:
     for level in levels:
         spec = level.merge_from(spec)
     return spec
+
+
+class _Refused:
+    """By their ids: tensors that are not fed, operations that are not fetched."""
+
+    def __init__(self) -> None:
+        self.feeds: dict[int, Any] = {}
+        self.fetches: dict[int, Operation] = {}
+
+
+class FeedRules:
+    """The part of a graph that says what sessions may not give it, and not ask of it."""
+
+    def attached(self, kind: type[_Kept]) -> _Kept:
+        """What is kept with the graph; see `Graph.attached`."""
+        raise NotImplementedError
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Have sessions refuse values for a tensor."""
+        self.attached(_Refused).feeds[id(tensor)] = tensor
+
+    def prevent_fetching(self, op: Operation) -> None:
+        """Have sessions refuse to fetch an operation, or what it makes."""
+        self.attached(_Refused).fetches[id(op)] = op
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether sessions take a value for a tensor."""
+        return id(tensor) not in self.attached(_Refused).feeds
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether sessions give a tensor or run an operation that is asked for."""
+        refused = self.attached(_Refused).fetches
+        op = getattr(tensor_or_op, "op", tensor_or_op)
+        return id(op) not in refused
+
+    def check_step(self, feeds: Any, fetches: Any) -> None:
+        """InvalidArgumentError if a step is fed with, or asked for, what is refused."""
+        refused = self.attached(_Refused)
+        if not refused.feeds and not refused.fetches:
+            return
+        for tensor in feeds:
+            if id(tensor) in refused.feeds:
+                raise InvalidArgumentError(
+                    f"Session: {tensor.name!r} has been marked as not feedable",
+                    remedy="feed what it is computed from",
+                )
+        for element in fetches:
+            if not self.is_fetchable(element):
+                raise InvalidArgumentError(
+                    f"Session: {element.name!r} has been marked as not fetchable",
+                    remedy="fetch what is computed from it",
+                )

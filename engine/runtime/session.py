@@ -157,7 +157,7 @@ class Session:
         if options is not None and not isinstance(options, RunOptions):
             options = _as_options(options)
         leaves = flatten(fetches)
-        elements = [self._element(leaf) for leaf in leaves]
+        elements = self._fetched(leaves)
         feed_dict = _as_mapping(feed_dict)
         feeds = self._feeds(feed_dict)
         values = [_fed(t, v) for t, v in zip(feeds, feed_dict.values(), strict=True)]
@@ -168,7 +168,7 @@ class Session:
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
         """A function of the values of `feed_list` that runs `fetches`, for cheap repeated runs."""
-        elements = [self._element(leaf) for leaf in flatten(fetches)]
+        elements = self._fetched(flatten(fetches))
         tensors = self._feeds(feed_list)
 
         def call(*values: Any) -> Any:
@@ -183,6 +183,12 @@ class Session:
 
         return call
 
+    def _fetched(self, leaves: Iterable[Any]) -> list[GraphTensor | Operation]:
+        """What is asked for, which the graph may refuse."""
+        elements = [self._element(leaf) for leaf in leaves]
+        self.graph.check_step((), elements)
+        return elements
+
     def _feeds(self, keys: Iterable[Any]) -> list[GraphTensor]:
         """The tensors that are fed; an operation, and one tensor twice, are refused."""
         feeds: list[GraphTensor] = []
@@ -196,6 +202,7 @@ class Session:
             if any(tensor is other for other in feeds):
                 raise InvalidArgumentError(f"{tensor.name} is fed twice")
             feeds.append(tensor)
+        self.graph.check_step(feeds, ())
         return feeds
 
     def _element(self, value: Any) -> GraphTensor | Operation:
@@ -220,7 +227,7 @@ class Session:
         Returns:
             What to give to `partial_run`. When it is dropped, what still waits is cancelled.
         """
-        elements = [self._element(leaf) for leaf in flatten(fetches)]
+        elements = self._fetched(flatten(fetches))
         return PartialRun(self, self._ready().partial(elements, self._feeds(feeds)))
 
     def partial_run(
@@ -246,7 +253,7 @@ class Session:
         if handle.session is not self:
             raise InvalidArgumentError("the partial run belongs to another session")
         self._ready()
-        elements = [self._element(leaf) for leaf in flatten(fetches)]
+        elements = self._fetched(flatten(fetches))
         feed_dict = _as_mapping(feed_dict)
         feeds = self._feeds(feed_dict)
         values = [_fed(t, v) for t, v in zip(feeds, feed_dict.values(), strict=True)]

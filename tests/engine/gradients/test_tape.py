@@ -289,3 +289,23 @@ def test_a_variable_as_the_target_in_a_function_and_a_graph() -> None:
     assert slope() == 5.0
     assert eng.function(lambda: eng.gradients(v, v)[0])() == 1.0
     assert eng.grad(lambda v: v)(v) == 1.0
+
+
+def test_watched_variables() -> None:
+    v, w, fixed = eng.Variable(1.0), eng.Variable(2.0), eng.Variable(3.0, trainable=False)
+    with eng.GradientTape() as tape:
+        y = w * v * fixed * w
+    assert tape.watched_variables() == (w, v)
+    assert tape.gradient(y, w).numpy() == 12.0
+
+    found = []
+
+    @eng.function
+    def step() -> Any:
+        with eng.GradientTape() as tape:
+            y = v * 2.0
+        found.append(tape.watched_variables())
+        return tape.gradient(y, v)
+
+    assert step().numpy() == 2.0
+    assert found == [(v,)]

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from laminar import engine
 from laminar.engine.errors import DTypeError
 from laminar.engine.graph import (
     ANY,
@@ -102,3 +103,34 @@ def test_kinds() -> None:
     assert (string.size, resource.size) == (0, 0)
     assert "bool" not in INTEGER
     assert len(INTEGER) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "greatest"),
+    [
+        ("int8", -128, 127),
+        ("uint64", 0, 2**64 - 1),
+        ("bool", False, True),
+        ("float32", np.finfo(np.float32).min, np.finfo(np.float32).max),
+        ("float64", np.finfo(np.float64).min, np.finfo(np.float64).max),
+    ],
+)
+def test_range_of_numbers(name: str, least: Any, greatest: Any) -> None:
+    dtype = engine.as_dtype(name)
+    assert (dtype.min, dtype.max) == (least, greatest)
+    assert dtype.limits == ((least, greatest) if dtype.is_integer else (0, 1))
+
+
+def test_what_types_say_of_themselves() -> None:
+    assert float(engine.bfloat16.max) == 3.3895313892515355e38
+    for dtype in (engine.string, engine.complex64):
+        with pytest.raises(DTypeError, match="least"):
+            _ = dtype.max
+    assert [engine.as_dtype(n).as_datatype_enum for n in ("float32", "string", "uint64")] == [
+        *(1, 7, 23),
+    ]
+    assert engine.as_dtype("complex128").real_dtype == "float64"
+    assert engine.uint8.is_unsigned
+    assert not engine.int8.is_unsigned
+    assert engine.int8.is_compatible_with("int8")
+    assert not engine.int8.is_compatible_with(np.float32)
