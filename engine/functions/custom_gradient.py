@@ -7,7 +7,8 @@ are inputs of the operation: the operation can then be copied, pruned and differ
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError
@@ -15,7 +16,7 @@ from ..graph import ANY, Graph, OpView, Tensor, TensorSpec, building, resource
 from ..ops.core.basic import zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input, symbolic_graph
-from ..ops.core.recording import paused
+from ..ops.core.recording import Record, paused, recorders
 from ..ops.core.registry import Grads, define
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
@@ -67,7 +68,9 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         fn: `fn(*args)` returns `(result, backward)`: the result is a tensor or a structure of
             them, and `backward(*dys)` takes the gradient of each result and returns one for each
-            argument (None where there is none).
+            argument (None where there is none). If it has an argument `variables` and `fn` reads
+            trainable variables, it gets the list of these, and returns the gradients of the
+            arguments and the list of the gradients of the variables.
 
     Returns:
         A function of the same arguments that gives `result`. Arguments are made tensors; keyword
@@ -85,13 +88,20 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         tensors = [convert_to_tensor(a) for a in args]
-        result, backward = fn(*tensors, **kwargs)
+        reads = _Reads()
+        with reads:
+            result, backward = fn(*tensors, **kwargs)
         flat = [convert_to_tensor(y) for y in flatten(result)]
         graph = building() or symbolic_graph("custom_gradient", [*tensors, *flat])
         captured: list[Tensor] = []
-        rule: Rule = _PythonRule(backward, len(tensors))
+        variables: list[Any] = []
+        if reads.found and _takes_variables(backward):
+            variables = list(reads.found.values())
+            tensors += [v.handle for v in variables]
+        rule: Rule = _PythonRule(backward, len(tensors), variables)
         if graph is not None:
             flat = [as_input(graph, y) for y in flat]
+            tensors = [as_input(graph, x) for x in tensors]
             traced = _TracedRule(graph, rule, [TensorSpec(y.shape, y.dtype) for y in flat])
             rule, captured = traced, traced.captured
         outputs = custom_op.many(
@@ -102,20 +112,58 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+class _Reads:
+    """Takes note of the trainable variables that are read in a block."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        recorders.active = [*recorders.active, self]
+
+    def __exit__(self, *_: object) -> None:
+        recorders.active = [r for r in recorders.active if r is not self]
+
+    def is_tracking(self, tensors: Iterable[Tensor]) -> bool:
+        return False
+
+    def record(self, record: Record) -> None:
+        pass
+
+    def watched_variable(self, handle: Tensor, variable: Any = None) -> None:
+        if variable is not None:
+            self.found.setdefault(id(variable), variable)
+
+
+def _takes_variables(backward: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(backward).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _listed(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
 class _PythonRule:
     """A gradient function on values; what it uses besides it keeps itself."""
 
     __hash__ = None  # type: ignore[assignment]  # no cache of attributes may hold on to it
 
-    def __init__(self, function: Callable[..., Any], arguments: int) -> None:
+    def __init__(
+        self, function: Callable[..., Any], arguments: int, variables: Sequence[Any]
+    ) -> None:
         self.function = function
         self.arguments = arguments
+        self.variables = variables
 
     def __call__(
         self, dys: Sequence[Tensor], captured: Sequence[Tensor]
     ) -> Sequence[Tensor | None]:
-        found = self.function(*dys)
-        dxs = list(found) if isinstance(found, list | tuple) else [found]
+        if self.variables:
+            found, of_variables = self.function(*dys, variables=list(self.variables))
+            dxs = [*_listed(found), *_listed(of_variables)]
+        else:
+            dxs = _listed(self.function(*dys))
         if len(dxs) != self.arguments:
             raise InvalidArgumentError(
                 f"custom_gradient: the gradient function returned {len(dxs)} values "

@@ -237,7 +237,7 @@ class _Reader:
     def record(self, record: Record) -> None:
         self.records.append(record)
 
-    def watched_variable(self, handle: Tensor) -> None:
+    def watched_variable(self, handle: Tensor, variable: Any = None) -> None:
         """Reads of variables count by their values."""
 
 
@@ -265,11 +265,11 @@ class _Writer:
         """Whether these matter: all do."""
         return True
 
-    def watched_variable(self, handle: Tensor) -> None:
+    def watched_variable(self, handle: Tensor, variable: Any = None) -> None:
         """Variables are read for those outside."""
         if self._eager:
             for recorder in self._outer:
-                recorder.watched_variable(handle)
+                recorder.watched_variable(handle, variable)
 
     def record(self, record: Record) -> None:
         """Write down an application."""

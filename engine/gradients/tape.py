@@ -98,7 +98,7 @@ class GradientTape:
             self._tracked.add(id(source))
             self._watched.append(source)
 
-    def watched_variable(self, handle: Tensor) -> None:
+    def watched_variable(self, handle: Tensor, variable: Any = None) -> None:
         """Called when a trainable variable is read, with its handle."""
         if self._watch_variables and id(handle) not in self._tracked:
             self._tracked.add(id(handle))

@@ -464,7 +464,7 @@ class Variable(VariableReading, Operators, metaclass=CreatedByScopes):
         handle = self._handle if graph is None else as_input(graph, self._handle)
         if self.trainable and recorders.active:
             for recorder in recorders.active:
-                recorder.watched_variable(handle)
+                recorder.watched_variable(handle, self)
         if graph is None and self._graph is not None:
             return self._read
         return variable.read(handle, self._shape, self._dtype)

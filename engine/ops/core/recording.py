@@ -34,8 +34,8 @@ class Recorder(Protocol):
     def record(self, record: Record) -> None:
         """Take note of one application."""
 
-    def watched_variable(self, handle: Tensor) -> None:
-        """Take note that a trainable variable is about to be read."""
+    def watched_variable(self, handle: Tensor, variable: Any = None) -> None:
+        """Take note that a trainable variable, if it is at hand, is about to be read."""
 
 
 class _Recorders(threading.local):

@@ -178,3 +178,51 @@ def test_the_number_of_gradients_is_checked() -> None:
         eagerly(f, 1.0)
     with pytest.raises(InvalidArgumentError, match="returned 2 values for 1 arguments"):
         eng.function(f).concrete(TensorSpec([], "float64"))
+
+
+def with_variables(w: Any) -> Callable[[Any], Any]:
+    """x w, whose gradients are 10 and 100 times as large."""
+
+    @eng.custom_gradient
+    def times(x: Any) -> Any:
+        def backward(dy: Any, variables: Any = None) -> Any:
+            assert [v is w for v in variables] == [True]
+            return 10.0 * dy * w.as_tensor(), [100.0 * dy * x]
+
+        return x * w, backward
+
+    return times
+
+
+def test_gradients_of_variables() -> None:
+    w = eng.Variable(np.float64(3.0))
+    times = with_variables(w)
+
+    def slopes(x: Any) -> Any:
+        with eng.GradientTape() as tape:
+            tape.watch(x)
+            y = times(x) + w
+        return tape.gradient(y, [x, w])
+
+    for fn in (slopes, eng.function(slopes)):
+        assert [d.numpy() for d in fn(tensor(2.0))] == [30.0, 201.0]
+    with eng.Graph().as_default(), eng.Session() as session:
+        w = eng.Variable(np.float64(3.0), name="w")
+        x = eng.constant(np.float64(2.0))
+        found = eng.gradients(with_variables(w)(x), [x, w])
+        session.run(w.initializer)
+        assert session.run(found) == [30.0, 200.0]
+
+
+def test_without_such_an_argument_variables_get_nothing() -> None:
+    w = eng.Variable(np.float64(3.0))
+
+    @eng.custom_gradient
+    def times(x: Any) -> Any:
+        return x * w, lambda dy: dy
+
+    x = tensor(2.0)
+    with eng.GradientTape() as tape:
+        tape.watch(x)
+        y = times(x)
+    assert tape.gradient(y, w) is None

@@ -36,7 +36,7 @@ class Listener:
     def record(self, record: Record) -> None:
         self.records.append(record)
 
-    def watched_variable(self, handle: Tensor) -> None:
+    def watched_variable(self, handle: Tensor, variable: Any = None) -> None:
         pass
 
 
