@@ -72,6 +72,7 @@ from .linalg import einsum as einsum
 from .linalg import few_bits_matmul as few_bits_matmul
 from .linalg import lu as lu
 from .linalg import matmul as matmul
+from .linalg import matrix_functions as matrix_functions
 from .linalg import norms as norms
 from .linalg import products as products
 from .linalg import solve as solve

@@ -68,6 +68,7 @@ _DECLARED: Mapping[str, str] = {
     "ops.linalg.few_bits_matmul": "FewBitsMatMul",
     "ops.linalg.lu": "Lu",
     "ops.linalg.matmul": "MatMul",
+    "ops.linalg.matrix_functions": "MatrixSquareRoot MatrixLogarithm",
     "ops.linalg.products": "Cross",
     "ops.linalg.solve": (
         "MatrixInverse MatrixDeterminant LogDeterminant Solve TriangularSolve PseudoInverse"

@@ -24,6 +24,8 @@ NAMES: dict[str, Line] = {
     "inv": ".linear:matrix_inverse",
     "l2_normalize": ".neural:l2_normalize",
     "expm": ".matrices:matrix_exponential",
+    "logm": ("input, name=None", "op:MatrixLogarithm"),
+    "sqrtm": ("input, name=None", "op:MatrixSquareRoot"),
     "logdet": ("matrix, name=None", "ops:logdet"),
     "lstsq": ".matrices:matrix_solve_ls",
     "lu": ".matrices:lu",

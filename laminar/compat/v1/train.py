@@ -82,6 +82,7 @@ NAMES: dict[str, Line] = {
     "get_or_create_global_step": ".global_steps:get_or_create_global_step",
     "global_step": "engine.training:global_step",
     "import_meta_graph": ".graphs:import_meta_graph",
+    "increment_global_step": (OWN, "engine:increment_global_step"),
     "input_producer": (OWN, "engine:input_producer"),
     "inverse_time_decay": ".decays:inverse_time_decay",
     "latest_checkpoint": "engine:latest_checkpoint",
