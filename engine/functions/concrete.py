@@ -89,6 +89,7 @@ class ConcreteFunction:
         captured_inputs: the placeholders of `captured`.
         effects: operations that a call runs although no output needs them.
         compiled: whether a call runs native code where there is some; set before the first call.
+        call_order: for each leaf of the arguments of a call, the number of its input.
         structured_inputs: the specs of the arguments by name, where a trace has tensors alone.
         machine: the devices that a call runs on, None for all of the process; set before, too.
 
@@ -126,6 +127,7 @@ class ConcreteFunction:
         self.compiled = False
         self.machine: Machine | None = None
         self.structured_inputs: dict[str, Any] | None = None
+        self.call_order = list(range(len(self.inputs)))
         self._plans: dict[tuple[int, ...], Plan | PartitionedPlan] = {}
         # What `call_matching` needs: the plan of the outputs, the values captured, the dtypes.
         self._direct: tuple[Plan | PartitionedPlan, list[Any], list[DType]] | None = None
@@ -134,6 +136,11 @@ class ConcreteFunction:
         self._backwards: dict[tuple[int, ...], _Backward] = {}
         self._replays: dict[tuple[int, ...], ConcreteFunction] = {}
         self._call: _Call | _CallWithoutGradient | None = None
+
+    @property
+    def ordered_inputs(self) -> list[GraphTensor]:
+        """`inputs` in the order of the arguments of a call."""
+        return [self.inputs[i] for i in self.call_order]
 
     @property
     def captured_state(self) -> list[Any]:
@@ -197,16 +204,27 @@ class ConcreteFunction:
         """The operations that compute `tensors` from the inputs and captures."""
         return needed_operations(tensors, effects, [*self.inputs, *self.captured_inputs])
 
-    def __call__(self, *args: Any) -> Any:
-        """Run on the leaves of `args`, one for each input; gives the structure of the outputs.
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run on the leaves of `args`, in the order of the parameters, the last by their names.
 
-        A tensor must have the input's type; of arrays and numbers, what a session could be fed
-        with is cast to it.
+        A tensor has the input's type; what a session could be fed with is cast to it.
         """
         leaves = flatten(args)
+        if named:
+            leaves += self._by_name(len(leaves), named)
         if len(leaves) == len(self.inputs):
-            leaves = list(map(self._given, self.inputs, leaves))
+            by_input = dict(zip(self.call_order, leaves, strict=True))
+            leaves = [self._given(x, by_input[i]) for i, x in enumerate(self.inputs)]
         return self.pack(self.call_flat(leaves))
+
+    def _by_name(self, count: int, named: Mapping[str, Any]) -> list[Any]:
+        names = [x.op.name for x in self.ordered_inputs[count:]]
+        if sorted(named) != sorted(names):
+            raise InvalidArgumentError(
+                f"{self.name}: expected the arguments {names} by name, got {sorted(named)}",
+                remedy="give what is missing; inputs[i].op.name is the name of each",
+            )
+        return [named[name] for name in names]
 
     def _given(self, x: GraphTensor, leaf: Any) -> Tensor:
         if isinstance(leaf, Tensor) or hasattr(leaf, "__laminar_tensor__"):

@@ -262,6 +262,7 @@ class Function:
             graph.given = ()
         found = ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
         found.structured_inputs = arguments.structured_specs()
+        found.call_order = arguments.call_order()
         found.compiled, found.machine = self._compiles, self._machine
         return found
 

@@ -120,6 +120,19 @@ class Arguments:
         """The tensors among the leaves."""
         return [t for t, spec in zip(self.leaves, self.specs, strict=True) if spec is not None]
 
+    def call_order(self) -> list[int]:
+        """For each tensor in the order of the parameters, its place among `tensors`."""
+        places: dict[str, list[int]] = {}
+        leaf = number = 0
+        for name in sorted(self.structure):  # as leaves are
+            places[name] = []
+            for _ in flatten(self.structure[name]):
+                if self.specs[leaf] is not None:
+                    places[name].append(number)
+                    number += 1
+                leaf += 1
+        return [place for name in self.structure for place in places[name]]
+
     def named_specs(self) -> list[tuple[str, TensorSpec]]:
         """What the tensors are traced as, each with the name of its argument: "x", "batch_0"."""
         paths = [path for path, _ in flatten_with_path(self.structure)]

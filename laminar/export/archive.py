@@ -229,7 +229,7 @@ class ExportArchive:
                 "arguments": endpoint.arguments,
                 "inputs": [
                     {"name": x.name, "shape": _dims(x.spec), "dtype": str(x.dtype)}
-                    for x in concrete.inputs
+                    for x in concrete.ordered_inputs
                 ],
                 "outputs": [y.name for y in concrete.outputs],
                 "results": describe(concrete.structured_outputs),

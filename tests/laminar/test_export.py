@@ -306,3 +306,15 @@ def test_a_model_file_is_no_exported_one(tmp_path: Path) -> None:
     model.save(path)
     with pytest.raises(DataLossError, match="not an exported file"):
         load(path)
+
+
+def test_arguments_are_in_the_order_of_the_signature(tmp_path: Path) -> None:
+    spec = TensorSpec([], "float32")
+    archive = laminar.export.ExportArchive()
+    archive.add_endpoint(
+        "serve", lambda b, a: b["y"] - 2.0 * a + b["x"], [{"y": spec, "x": spec}, spec]
+    )
+    archive.write_out(tmp_path / "m", verbose=False)
+    serve = laminar.export.load(tmp_path / "m").serve
+    for _ in range(3):  # by the reference kernels first, as a function from the second time on
+        assert float(serve({"y": 10.0, "x": 100.0}, 1.0).numpy()) == 108.0

@@ -57,7 +57,7 @@ def onnx_model(concrete: ConcreteFunction, name: str) -> Any:
     """The ONNX model of a traced function."""
     helper = library().helper
     writer = GraphWriter()
-    inputs = [_input(writer, x) for x in concrete.inputs]
+    inputs = [_input(writer, x) for x in concrete.ordered_inputs]
     _name_captured(writer, concrete, name)
     writer.write(needed_operations(concrete.outputs, (), list(writer.names)))
     outputs = []

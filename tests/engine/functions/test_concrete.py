@@ -223,3 +223,34 @@ def test_the_graph_and_the_state_of_a_function_by_the_names_of_the_rfc() -> None
     assert found(np.ones((4, 10))).shape == (4, 3)
     assert product.graph_function(("float32", (None, 10))) is found
     assert [v is weight for v in product.captured_state] == [True]
+
+
+def test_arguments_are_in_the_order_of_the_parameters() -> None:
+    spec = eng.TensorSpec((), "float32")
+
+    @eng.function
+    def less(b: Any, a: Any, *, c: Any) -> Any:
+        return b["y"] - 2.0 * b["x"] - 10.0 * a + 100.0 * c
+
+    concrete = less.concrete({"y": spec, "x": spec}, spec, c=spec)
+    expected = less({"y": 1.0, "x": 2.0}, 3.0, c=4.0).numpy()
+    assert expected == 367.0
+    assert concrete({"y": 1.0, "x": 2.0}, 3.0, 4.0).numpy() == expected
+    assert concrete(2.0, 1.0, 3.0, 4.0).numpy() == expected
+    assert concrete(b_x=2.0, b_y=1.0, a=3.0, c=4.0).numpy() == expected
+
+
+def test_arguments_by_name() -> None:
+    @eng.function
+    def affine(x: Any, scale: Any, **more: Any) -> Any:
+        return x * scale + more["shift"]
+
+    spec = eng.TensorSpec((), "float32")
+    concrete = affine.concrete(eng.TensorSpec((), "float32", "first"), spec, shift=spec)
+    assert concrete(first=2.0, more_shift=1.0, scale=3.0).numpy() == 7.0
+    assert concrete(2.0, more_shift=1.0, scale=3.0).numpy() == 7.0
+    for given in ({"first": 2.0}, {"first": 2.0, "scale": 3.0, "shift": 1.0}):
+        with pytest.raises(InvalidArgumentError, match="by name"):
+            concrete(**given)
+    with pytest.raises(InvalidArgumentError, match="by name"):
+        concrete(2.0, first=2.0, scale=3.0, more_shift=1.0)
