@@ -205,6 +205,7 @@ from .state import QueueRunner as QueueRunner
 from .state import RandomShuffleQueue as RandomShuffleQueue
 from .state import RandomSource as RandomSource
 from .state import ReaderBase as ReaderBase
+from .state import RecordInput as RecordInput
 from .state import RecordReader as RecordReader
 from .state import SparseConditionalAccumulator as SparseConditionalAccumulator
 from .state import SparseFeature as SparseFeature

@@ -136,6 +136,7 @@ from .state import keyed_barrier as keyed_barrier
 from .state import mutex as mutex
 from .state import queue as queue
 from .state import reader as reader
+from .state import record_input as record_input
 from .state import stack as stack
 from .state import staging as staging
 from .state import table as table

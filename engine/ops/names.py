@@ -167,6 +167,7 @@ _DECLARED: Mapping[str, str] = {
         "TensorList TensorListPush TensorListPop TensorListReserve TensorListFrom TensorListLength "
         "TensorListGet TensorListSet TensorListStack TensorListResize TensorListZeros TensorListAdd"
     ),
+    "ops.state.record_input": "RecordInput",
     "ops.state.stack": "TensorStack TensorStackPush TensorStackPop TensorStackClose",
     "ops.state.staging": (
         "StagingArea StagePut StageGet StagePeek MapStagingArea MapStagePut MapStageGet "

@@ -67,6 +67,7 @@ from .readers import ReaderBase as ReaderBase
 from .readers import RecordReader as RecordReader
 from .readers import TextLineReader as TextLineReader
 from .readers import WholeFileReader as WholeFileReader
+from .record_input import RecordInput as RecordInput
 from .rows import RowScope as RowScope
 from .scatter import count_up_to as count_up_to
 from .scatter import scatter_add as scatter_add
