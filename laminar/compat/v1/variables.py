@@ -31,6 +31,14 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
+def _is_trainable(trainable: bool | None, synchronization: Any) -> bool:
+    """Whether training changes it: unless told, all but what replicas keep apart until a read."""
+    apart = _plain(synchronization) == "on_read"
+    if trainable and apart:
+        raise ValueError("Variable: synchronization ON_READ is for what training does not change")
+    return not apart if trainable is None else trainable
+
+
 class _MakesVariables(type):
     """Variables are laminar's own, whoever makes them."""
 
@@ -84,7 +92,7 @@ def _variable(
         initial_value,
         shape=static(expected_shape if shape is None else shape),
         dtype=dtype,
-        trainable=True if trainable is None else trainable,
+        trainable=_is_trainable(trainable, synchronization),
         name=name,
         collections=collections,
         synchronization=_plain(synchronization),
@@ -121,7 +129,7 @@ def get_variable(
             dtype,
             initializer,
             regularizer,
-            True if trainable is None else trainable,
+            _is_trainable(trainable, synchronization),
             collections,
             partitioner=partitioner,
             custom_getter=custom_getter,

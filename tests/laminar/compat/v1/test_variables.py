@@ -151,3 +151,14 @@ def test_an_optimizer_of_laminar_trains_them() -> None:
             optimizer = laminar.optimizers.get(name)
             optimizer.apply([np.ones((2, 2), np.float32)], [v])
             assert 0.0 < float(v.numpy().max()) <= 2.0
+
+
+def test_what_is_kept_apart_is_not_trained() -> None:
+    on_read = tf.VariableSynchronization.ON_READ
+    v = tf.get_variable("v", [], synchronization=on_read)
+    w = tf.Variable(1.0, synchronization=on_read)
+    u = tf.get_variable("u", [])
+    assert [v.trainable, w.trainable, u.trainable] == [False, False, True]
+    assert tf.trainable_variables() == [u]
+    with pytest.raises(ValueError, match="ON_READ"):
+        tf.get_variable("x", [], trainable=True, synchronization=on_read)
