@@ -25,6 +25,7 @@ from .state import (
     Undefined,
     are_same,
     as_condition,
+    check_bound,
     copied,
     is_internal,
     is_missing,
@@ -121,6 +122,7 @@ def _traced(
             run()
             after = get()
             for place, (a, b) in enumerate(zip(entered, after, strict=True)):
+                check_bound(names[place], a, b)
                 if b is not a and not are_same(b, before[place]):
                     rebound.add(place)
             return [

@@ -32,6 +32,7 @@ from .state import (
     Set,
     Undefined,
     are_same,
+    check_bound,
     copied,
     is_internal,
     is_missing,
@@ -118,6 +119,7 @@ class LoopState:
             if isinstance(home, Cells) and isinstance(after, TensorList):
                 now[place] = after.read_before(home)
         for name, before, after in zip(self._names, self._before, now, strict=True):
+            check_bound(name, before, after)
             if name in self.carried:
                 found[name] = self._carried(name, entered[name], after)
             elif is_missing(before):

@@ -106,6 +106,18 @@ def is_missing(value: Any) -> bool:
     return value is UNBOUND or isinstance(value, Undefined)
 
 
+def check_bound(name: str, before: Any, after: Any) -> None:
+    """Raise where a variable was bound to another one that may have no value, as by `name = other`.
+
+    Raises:
+        FailedPreconditionError: as where the other one is used.
+    """
+    if isinstance(after, Undefined) and after is not before:
+        said = object.__getattribute__(after, "_said")
+        if said[0] != name:
+            object.__getattribute__(after, "_refuse")()
+
+
 def is_internal(name: str) -> bool:
     """Whether rewriting has made the variable."""
     return name.startswith(PREFIX)

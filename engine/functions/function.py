@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import forks
 from ..collector import few_full_passes
-from ..errors import InvalidArgumentError
+from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import EagerTensor, building, form_of, get_default_graph
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input
@@ -271,6 +271,8 @@ class Function:
             return None
         try:
             return as_input(graph, convert_to_tensor(y))
+        except FailedPreconditionError:  # it has no value, or one of a graph that has ended
+            raise
         except (TypeError, ValueError) as cause:
             raise InvalidArgumentError(
                 f"{self.__name__}: a function may return tensors and None, got {y!r}",
