@@ -42,7 +42,7 @@ class ElementHandle(Handle):
     def _element(self) -> dict[str, Any]:
         return {"dtypes": self.dtypes, "shapes": self.shapes}
 
-    def _components(self, values: Any) -> list[Tensor]:
+    def _components(self, values: Any, *, is_batch: bool = False) -> list[Tensor]:
         """The components of an element, or of a batch, as tensors of their types."""
         if self.names is not None:
             if not isinstance(values, Mapping) or set(values) != set(self.names):
@@ -57,7 +57,9 @@ class ElementHandle(Handle):
                 remedy="give names= to it, or pass a list",
             )
         elif len(self.dtypes) == 1 and not (
-            isinstance(values, list | tuple) and len(values) == 1 and _is_array(values[0])
+            isinstance(values, list | tuple)
+            and len(values) == 1
+            and (_is_array(values[0]) or (self._is_number and not is_batch))
         ):
             values = [values]
         if not isinstance(values, list | tuple) or len(values) != len(self.dtypes):
@@ -66,6 +68,11 @@ class ElementHandle(Handle):
                 f"{self!r}: an element has {len(self.dtypes)} components, got {got}"
             )
         return [as_tensor(x, dtype) for x, dtype in zip(values, self.dtypes, strict=True)]
+
+    @property
+    def _is_number(self) -> bool:
+        """Whether an element is declared to be one number: [1.0] is then a list of components."""
+        return self.shapes[0].rank == 0
 
     def _result(self, components: Sequence[Tensor]) -> Any:
         if self.names is not None:

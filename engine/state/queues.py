@@ -85,7 +85,7 @@ class QueueBase(ElementHandle):
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation | None:
         """Store the elements that lie along the first axis of each tensor, in order."""
-        inputs = self._components(vals)
+        inputs = self._components(vals, is_batch=True)
         with self.beside():
             return perform(ops.queue_enqueue_many, [self.handle, *inputs], self._element, name)
 

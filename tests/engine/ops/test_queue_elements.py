@@ -15,6 +15,7 @@ from laminar.engine import (
     PriorityQueue,
     QueueBase,
     RandomShuffleQueue,
+    Session,
     constant,
     convert_to_tensor,
 )
@@ -176,3 +177,17 @@ def test_a_graph_takes_no_queue_without_room(make: Callable[[], Any], text: str)
 def test_mistakes(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_a_list_of_one_number_is_the_component_of_an_element_of_one_number() -> None:
+    """As TensorFlow has it; of a batch it is the batch, and where a vector fits, a vector."""
+    with Graph().as_default(), Session() as session:
+        queue = FIFOQueue(9, "float32", shapes=[()])
+        for value in ([1.0], (1.0,), 1.0, np.float32(1)):
+            session.run(queue.enqueue(value))
+            assert session.run(queue.dequeue()) == 1.0
+        session.run(queue.enqueue_many([2.0]))
+        assert session.run(queue.dequeue()) == 2.0
+        vectors = FIFOQueue(9, "float32", shapes=[(1,)])
+        session.run(vectors.enqueue([3.0]))
+        assert session.run(vectors.dequeue()).tolist() == [3.0]
