@@ -103,6 +103,7 @@ from .ops.core.basic import identity as identity
 from .ops.core.basic import no_op as no_op
 from .ops.core.basic import placeholder as placeholder
 from .ops.core.basic import stop_gradient as stop_gradient
+from .ops.core.checks import check_numerics as check_numerics
 from .ops.core.convert import convert_to_tensor as convert_to_tensor
 from .ops.core.graphs import import_graph_def as import_graph_def
 from .ops.core.host import host_function as host_function

@@ -41,17 +41,26 @@ def _check_numerics_grad(op: OpView, dy: Tensor) -> Grads:
     return (dy,)
 
 
-def check_numerics(x: Tensor, message: str = "CheckNumerics") -> Tensor:
+def check_numerics(x: Any, message: str = "CheckNumerics", name: str | None = None) -> Tensor:
     """`x` itself, once it is known that all its numbers are finite.
 
     Args:
         x: a floating or complex tensor.
         message: the start of the error, best what `x` is.
+        name: of the operation.
 
     Raises:
         InvalidArgumentError: at run time, if there is a NaN or an infinity; says which and where.
+
+    Examples:
+        >>> engine.check_numerics(engine.constant([1.0, 2.0]), "the loss")
+        Tensor([1., 2.], shape=(2,), dtype=float32)
+        >>> engine.check_numerics(engine.constant([1.0, float("nan")]), "the loss")
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.InvalidArgumentError: the loss: 1 NaN and 0 infinite of 2 numbers, ...
     """
-    return _check_numerics(x, message=message)
+    return _check_numerics(convert_to_tensor(x), name=name, message=message)
 
 
 @define("Assert", dtypes={"condition": BOOLEAN}, stateful=True)
