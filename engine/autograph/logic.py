@@ -9,21 +9,21 @@ from typing import Any
 
 from ..functions.conditions import cond
 from ..functions.func_graph import FuncGraph
-from ..graph import GraphTensor, building
+from ..graph import GraphTensor, Tensor, bool_, building
 from ..ops.core.basic import const_op, identity, placeholder_op
 from ..ops.core.checks import assert_op
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.recording import paused
 from ..ops.math.compare import logical_and, logical_not, logical_or
 from ..ops.state.variable import read_variable
-from .conditions import as_bool
+from .conditions import as_bool, choose
 from .state import as_condition
 
 _Operand = Callable[[], Any]
 
 
 def and_(first: Any, *others: _Operand) -> Any:
-    """first and others[0]() and ...; a tensor of a graph gives a bool of the graph."""
+    """first and others[0]() and ...; a tensor of a graph gives a tensor of the graph."""
     found = first
     for place, operand in enumerate(others):
         test = as_condition(found)
@@ -36,7 +36,7 @@ def and_(first: Any, *others: _Operand) -> Any:
 
 
 def or_(first: Any, *others: _Operand) -> Any:
-    """first or others[0]() or ...; a tensor of a graph gives a bool of the graph."""
+    """first or others[0]() or ...; a tensor of a graph gives a tensor of the graph."""
     found = first
     for place, operand in enumerate(others):
         test = as_condition(found)
@@ -57,11 +57,18 @@ def _both(test: GraphTensor, rest: _Operand, *, is_and: bool) -> Any:
     who = "and" if is_and else "or"
     first = as_bool(who, test)
 
+    def value() -> Any:
+        return as_condition(rest())
+
     def other() -> Any:
-        found = as_condition(rest())
+        found = value()
         return as_bool(who, found) if isinstance(found, GraphTensor) else bool(found)
 
-    if _is_harmless(other):
+    is_harmless, found = _tried(who, value)
+    if not (_is_truth(test) and _is_truth(found)) and isinstance(found, Tensor | float | int):
+        # `n or 5` is a number in Python, so it is here.
+        return choose(test, value, lambda: test) if is_and else choose(test, lambda: test, value)
+    if is_harmless:
         second = convert_to_tensor(other())
         return logical_and(first, second) if is_and else logical_or(first, second)
     if is_and:
@@ -69,19 +76,29 @@ def _both(test: GraphTensor, rest: _Operand, *, is_and: bool) -> Any:
     return cond(first, lambda: identity(first), other)
 
 
-def _is_harmless(operand: _Operand) -> bool:
-    """Whether an operand can be computed although Python would not look at it.
+def _is_truth(value: Any) -> bool:
+    return value.dtype == bool_ if isinstance(value, Tensor) else isinstance(value, bool)
+
+
+def _tried(who: str, operand: _Operand) -> tuple[bool, Any]:
+    """Whether an operand can be computed although Python would not look at it, and what it is.
 
     What works element by element neither fails nor changes anything.
+
+    Raises:
+        ShapeError: it has more than one element.
     """
     graph = FuncGraph("operand", outer=building())
     with graph.as_default(), paused():
-        operand()
+        found = operand()
+        if isinstance(found, GraphTensor):
+            as_bool(who, found)
     harmless = (placeholder_op, const_op, identity, read_variable)
-    return all(
+    is_harmless = all(
         op.definition in harmless or getattr(op.definition, "scalar", None) is not None
         for op in graph.operations
     )
+    return is_harmless, found
 
 
 def not_(value: Any) -> Any:
