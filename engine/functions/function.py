@@ -180,8 +180,11 @@ class Function:
 
         Args:
             args, kwargs: as for a call, where a TensorSpec, or a pair of dtype and shape, stands
-                for a tensor. There is a warning where no tensor is among them.
+                for a tensor; none for those of the input_signature. There is a warning where no
+                tensor is among them.
         """
+        if not args and not kwargs and self._signature is not None:
+            args = tuple(self._signature)
         given = [with_specs(x) for x in args]
         named = {key: with_specs(x) for key, x in kwargs.items()}
         arguments = self._binder.bind(given, named)

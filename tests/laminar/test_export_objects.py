@@ -169,3 +169,13 @@ def test_descriptions_that_are_none(tmp_path: Path, objects: Any) -> None:
             bad.writestr(name, data)
     with pytest.raises(DataLossError):
         laminar.export.load(tmp_path / "bad")
+
+
+def test_functions_take_their_arguments_in_order(tmp_path: Path) -> None:
+    spec = TensorSpec((), "float32")
+
+    class Difference:
+        less = laminar.function(lambda self, b, a: b - 2.0 * a, input_signature=[spec, spec])
+
+    laminar.export.save(Difference(), tmp_path / "m")
+    assert float(laminar.export.load(tmp_path / "m").less(10.0, 1.0).numpy()) == 8.0

@@ -254,3 +254,14 @@ def test_arguments_by_name() -> None:
             concrete(**given)
     with pytest.raises(InvalidArgumentError, match="by name"):
         concrete(2.0, first=2.0, scale=3.0, more_shift=1.0)
+
+
+def test_of_a_signature_without_arguments() -> None:
+    double = eng.function(lambda x: 2 * x, input_signature=[TensorSpec((None,), "float32")])
+    concrete = double.concrete()
+    assert concrete is double.concrete(TensorSpec((None,), "float32"))
+    np.testing.assert_array_equal(concrete(np.ones(2, np.float32)), [2.0, 2.0])
+    with pytest.raises(TypeError, match="missing a required argument"):
+        eng.function(lambda x: 2 * x).concrete()
+    nothing = eng.function(lambda: eng.constant(1.0), input_signature=[])
+    assert nothing.concrete()().numpy() == 1.0
