@@ -179,10 +179,20 @@ class _SpatialDropoutND(_SpatialDropout):
 
 
 class SpatialDropout2D(_SpatialDropoutND):
-    """In training, whole channels of images are set to 0; see `SpatialDropout1D`.
+    """In training, whole channels of images are set to 0, the others divided by 1 - rate.
 
-    `data_format` says where the channels are, "channels_last" or "channels_first"; by default as
-    the global setting does.
+    Args:
+        rate: the probability of a channel to be dropped, from 0 to 1.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all numbers that follow.
+        name: of the layer.
+        dtype: dtype or policy of the layer.
+
+    Shapes:
+        x: (batch, height, width, channels), or (batch, channels, height, width) -> y: the same
+
+    Raises:
+        InvalidArgumentError: the rate is not from 0 to 1.
 
     Examples:
         >>> y = layers.SpatialDropout2D(0.5, seed=1)(np.ones((1, 3, 3, 8)), training=True)
@@ -194,7 +204,21 @@ class SpatialDropout2D(_SpatialDropoutND):
 
 
 class SpatialDropout3D(_SpatialDropoutND):
-    """In training, whole channels of volumes are set to 0; see `SpatialDropout2D`.
+    """In training, whole channels of volumes are set to 0, the others divided by 1 - rate.
+
+    Args:
+        rate: the probability of a channel to be dropped, from 0 to 1.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all numbers that follow.
+        name: of the layer.
+        dtype: dtype or policy of the layer.
+
+    Shapes:
+        x: (batch, depth, height, width, channels), or (batch, channels, depth, height, width) -> y:
+        the same
+
+    Raises:
+        InvalidArgumentError: the rate is not from 0 to 1.
 
     Examples:
         >>> layers.SpatialDropout3D(0.5)(np.ones((1, 2, 2, 2, 4)), training=True).shape

@@ -58,7 +58,14 @@ class GlobalPooling(Layer):
 
 
 class GlobalMaxPooling1D(GlobalPooling):
-    """The maximum over the steps of a sequence; args and shapes of `GlobalPooling`.
+    """The maximum over the steps of a sequence.
+
+    Args:
+        data_format: "channels_last" or "channels_first", by default the global one.
+        keepdims: whether the axis of the sequence stays, with size 1.
+
+    Shapes:
+        x: (batch, length, channels), or (batch, channels, length) -> y: (batch, channels)
 
     Examples:
         >>> layers.GlobalMaxPooling1D()(np.array([[[1.0], [3.0]]]))
@@ -70,7 +77,15 @@ class GlobalMaxPooling1D(GlobalPooling):
 
 
 class GlobalMaxPooling2D(GlobalPooling):
-    """The maximum over an image, for each channel; args and shapes of `GlobalPooling`.
+    """The maximum over an image, for each channel.
+
+    Args:
+        data_format: "channels_last" or "channels_first", by default the global one.
+        keepdims: whether the spatial axes stay, with size 1.
+
+    Shapes:
+        x: (batch, height, width, channels), or (batch, channels, height, width) -> y: (batch,
+        channels)
 
     Examples:
         >>> layers.GlobalMaxPooling2D()(np.zeros((2, 7, 7, 16))).shape
@@ -82,7 +97,15 @@ class GlobalMaxPooling2D(GlobalPooling):
 
 
 class GlobalMaxPooling3D(GlobalPooling):
-    """The maximum over a volume, for each channel; args and shapes of `GlobalPooling`.
+    """The maximum over a volume, for each channel.
+
+    Args:
+        data_format: "channels_last" or "channels_first", by default the global one.
+        keepdims: whether the spatial axes stay, with size 1.
+
+    Shapes:
+        x: (batch, depth, height, width, channels), or (batch, channels, depth, height, width) -> y:
+        (batch, channels)
 
     Examples:
         >>> layers.GlobalMaxPooling3D()(np.zeros((2, 4, 4, 4, 16))).shape
@@ -94,11 +117,18 @@ class GlobalMaxPooling3D(GlobalPooling):
 
 
 class GlobalAveragePooling1D(GlobalPooling):
-    """The mean over the steps of a sequence; args and shapes of `GlobalPooling`.
+    """The mean over the steps of a sequence.
 
     Call arguments:
         inputs: (batch, steps, channels), or (batch, channels, steps).
         mask: (batch, steps); steps where it is false are left out.
+
+    Args:
+        data_format: "channels_last" or "channels_first", by default the global one.
+        keepdims: whether the axis of the sequence stays, with size 1.
+
+    Shapes:
+        x: (batch, length, channels), or (batch, channels, length) -> y: (batch, channels)
 
     Examples:
         >>> layers.GlobalAveragePooling1D()(np.array([[[1.0], [3.0]]]))
@@ -131,7 +161,15 @@ class GlobalAveragePooling1D(GlobalPooling):
 
 
 class GlobalAveragePooling2D(GlobalPooling):
-    """The mean over an image, for each channel; args and shapes of `GlobalPooling`.
+    """The mean over an image, for each channel.
+
+    Args:
+        data_format: "channels_last" or "channels_first", by default the global one.
+        keepdims: whether the spatial axes stay, with size 1.
+
+    Shapes:
+        x: (batch, height, width, channels), or (batch, channels, height, width) -> y: (batch,
+        channels)
 
     Examples:
         >>> layers.GlobalAveragePooling2D()(np.zeros((2, 7, 7, 16))).shape
@@ -143,7 +181,15 @@ class GlobalAveragePooling2D(GlobalPooling):
 
 
 class GlobalAveragePooling3D(GlobalPooling):
-    """The mean over a volume, for each channel; args and shapes of `GlobalPooling`.
+    """The mean over a volume, for each channel.
+
+    Args:
+        data_format: "channels_last" or "channels_first", by default the global one.
+        keepdims: whether the spatial axes stay, with size 1.
+
+    Shapes:
+        x: (batch, depth, height, width, channels), or (batch, channels, depth, height, width) -> y:
+        (batch, channels)
 
     Examples:
         >>> layers.GlobalAveragePooling3D()(np.zeros((2, 4, 4, 4, 16))).shape
@@ -193,7 +239,18 @@ class AdaptivePooling(Layer):
 
 
 class AdaptiveAveragePooling1D(AdaptivePooling):
-    """The means of a number of windows of a sequence; args and shapes of `AdaptivePooling`.
+    """The means of a number of windows of a sequence.
+
+    Args:
+        output_size: number of windows along the sequence.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, length, channels) -> y: (batch, *output_size, channels); with "channels_first"
+        the channels stand second
+
+    Raises:
+        InvalidArgumentError: a number of windows below 1.
 
     Examples:
         >>> layers.AdaptiveAveragePooling1D(2)(np.arange(6.0).reshape(1, 6, 1))[0, :, 0]
@@ -205,7 +262,18 @@ class AdaptiveAveragePooling1D(AdaptivePooling):
 
 
 class AdaptiveAveragePooling2D(AdaptivePooling):
-    """The means of a number of windows of an image; args and shapes of `AdaptivePooling`.
+    """The means of a number of windows of an image.
+
+    Args:
+        output_size: number of windows along each spatial axis: one number, or one for each.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, *output_size, channels); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a number of windows below 1.
 
     Examples:
         >>> layers.AdaptiveAveragePooling2D(2)(np.zeros((1, 6, 8, 3))).shape
@@ -217,7 +285,18 @@ class AdaptiveAveragePooling2D(AdaptivePooling):
 
 
 class AdaptiveAveragePooling3D(AdaptivePooling):
-    """The means of a number of windows of a volume; args and shapes of `AdaptivePooling`.
+    """The means of a number of windows of a volume.
+
+    Args:
+        output_size: number of windows along each spatial axis: one number, or one for each.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, depth, height, width, channels) -> y: (batch, *output_size, channels); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a number of windows below 1.
 
     Examples:
         >>> layers.AdaptiveAveragePooling3D(2)(np.zeros((1, 4, 6, 8, 3))).shape
@@ -229,7 +308,18 @@ class AdaptiveAveragePooling3D(AdaptivePooling):
 
 
 class AdaptiveMaxPooling1D(AdaptivePooling):
-    """The maxima of a number of windows of a sequence; args and shapes of `AdaptivePooling`.
+    """The maxima of a number of windows of a sequence.
+
+    Args:
+        output_size: number of windows along the sequence.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, length, channels) -> y: (batch, *output_size, channels); with "channels_first"
+        the channels stand second
+
+    Raises:
+        InvalidArgumentError: a number of windows below 1.
 
     Examples:
         >>> layers.AdaptiveMaxPooling1D(2)(np.arange(6.0).reshape(1, 6, 1))[0, :, 0]
@@ -241,7 +331,18 @@ class AdaptiveMaxPooling1D(AdaptivePooling):
 
 
 class AdaptiveMaxPooling2D(AdaptivePooling):
-    """The maxima of a number of windows of an image; args and shapes of `AdaptivePooling`.
+    """The maxima of a number of windows of an image.
+
+    Args:
+        output_size: number of windows along each spatial axis: one number, or one for each.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, *output_size, channels); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a number of windows below 1.
 
     Examples:
         >>> layers.AdaptiveMaxPooling2D(2)(np.zeros((1, 6, 8, 3))).shape
@@ -253,7 +354,18 @@ class AdaptiveMaxPooling2D(AdaptivePooling):
 
 
 class AdaptiveMaxPooling3D(AdaptivePooling):
-    """The maxima of a number of windows of a volume; args and shapes of `AdaptivePooling`.
+    """The maxima of a number of windows of a volume.
+
+    Args:
+        output_size: number of windows along each spatial axis: one number, or one for each.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, depth, height, width, channels) -> y: (batch, *output_size, channels); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a number of windows below 1.
 
     Examples:
         >>> layers.AdaptiveMaxPooling3D(2)(np.zeros((1, 4, 6, 8, 3))).shape

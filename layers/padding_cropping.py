@@ -153,7 +153,20 @@ class Cropping2D(_CroppingND):
 
 
 class Cropping3D(_CroppingND):
-    """Cells taken from the ends of the three spatial axes of a volume; see `Cropping2D`.
+    """Cells taken from the ends of the three spatial axes of a volume.
+
+    Args:
+        cropping: one number; three, each at both ends; or three pairs, the cells at the beginning
+            and at the end of each axis.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, depth, height, width, channels), or (batch, channels, depth, height, width) -> y:
+        smaller
+
+    Raises:
+        InvalidArgumentError: a number below 0.
+        ShapeError: nothing is left.
 
     Examples:
         >>> layers.Cropping3D(1)(np.zeros((1, 6, 6, 6, 3))).shape
@@ -256,7 +269,19 @@ class ZeroPadding2D(_ZeroPaddingND):
 
 
 class ZeroPadding3D(_ZeroPaddingND):
-    """Zeros around a volume; see `ZeroPadding2D`.
+    """Zeros around a volume.
+
+    Args:
+        padding: one number; three, each at both ends; or three pairs, the cells at the beginning
+            and at the end of each axis.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, depth, height, width, channels), or (batch, channels, depth, height, width) -> y:
+        larger
+
+    Raises:
+        InvalidArgumentError: a number below 0.
 
     Examples:
         >>> layers.ZeroPadding3D(1)(np.zeros((1, 2, 2, 2, 3))).shape

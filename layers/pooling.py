@@ -92,7 +92,21 @@ class MaxPooling(Pooling):
 
 
 class MaxPooling1D(MaxPooling):
-    """The maximum of each window of a sequence; args and shapes of `Pooling`.
+    """The maximum of each window of a sequence.
+
+    Args:
+        pool_size: cells of the window along the sequence.
+        strides: step along the sequence, by default the window.
+        padding: "valid" (none) or "same" (a padded cell is never the maximum).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        name: of the layer.
+
+    Shapes:
+        x: (batch, length, channels) -> y: (batch, positions, channels); with "channels_first" the
+        channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layers.MaxPooling1D(2)(np.arange(4.0).reshape(1, 4, 1))[0, :, 0]
@@ -103,7 +117,21 @@ class MaxPooling1D(MaxPooling):
 
 
 class MaxPooling2D(MaxPooling):
-    """The maximum of each window of an image; args and shapes of `Pooling`.
+    """The maximum of each window of an image.
+
+    Args:
+        pool_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis, by default the window.
+        padding: "valid" (none) or "same" (a padded cell is never the maximum).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        name: of the layer.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, rows, columns, channels); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layers.MaxPooling2D(2)(np.zeros((1, 8, 8, 3))).shape
@@ -114,7 +142,21 @@ class MaxPooling2D(MaxPooling):
 
 
 class MaxPooling3D(MaxPooling):
-    """The maximum of each window of a volume; args and shapes of `Pooling`.
+    """The maximum of each window of a volume.
+
+    Args:
+        pool_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis, by default the window.
+        padding: "valid" (none) or "same" (a padded cell is never the maximum).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        name: of the layer.
+
+    Shapes:
+        x: (batch, depth, height, width, channels) -> y: (batch, planes, rows, columns, channels);
+        with "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layers.MaxPooling3D(2)(np.zeros((1, 4, 4, 4, 1))).shape
@@ -125,7 +167,21 @@ class MaxPooling3D(MaxPooling):
 
 
 class AveragePooling1D(Pooling):
-    """The mean of each window of a sequence; args and shapes of `Pooling`.
+    """The mean of each window of a sequence.
+
+    Args:
+        pool_size: cells of the window along the sequence.
+        strides: step along the sequence, by default the window.
+        padding: "valid" (none) or "same" (padded cells are left out of the mean).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        name: of the layer.
+
+    Shapes:
+        x: (batch, length, channels) -> y: (batch, positions, channels); with "channels_first" the
+        channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layers.AveragePooling1D(2)(np.arange(4.0).reshape(1, 4, 1))[0, :, 0]
@@ -137,7 +193,21 @@ class AveragePooling1D(Pooling):
 
 
 class AveragePooling2D(Pooling):
-    """The mean of each window of an image; args and shapes of `Pooling`.
+    """The mean of each window of an image.
+
+    Args:
+        pool_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis, by default the window.
+        padding: "valid" (none) or "same" (padded cells are left out of the mean).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        name: of the layer.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, rows, columns, channels); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layers.AveragePooling2D(2)(np.arange(4.0).reshape(1, 2, 2, 1))[0, 0, 0]
@@ -149,7 +219,21 @@ class AveragePooling2D(Pooling):
 
 
 class AveragePooling3D(Pooling):
-    """The mean of each window of a volume; args and shapes of `Pooling`.
+    """The mean of each window of a volume.
+
+    Args:
+        pool_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis, by default the window.
+        padding: "valid" (none) or "same" (padded cells are left out of the mean).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        name: of the layer.
+
+    Shapes:
+        x: (batch, depth, height, width, channels) -> y: (batch, planes, rows, columns, channels);
+        with "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layers.AveragePooling3D(2)(np.zeros((1, 4, 4, 4, 1))).shape
