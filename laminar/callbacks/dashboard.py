@@ -93,6 +93,7 @@ class Dashboard(Callback):
         self._test = None if test_data is None else _pair(test_data)
         self._batch: tuple[Array, Array] | None = None
         self._step = -1
+        self._picture: bytes | None = None  # of the record, once it is drawn
         self._shown = NotebookPicture()
         self.record = Record()
 
@@ -111,10 +112,11 @@ class Dashboard(Callback):
         self._step = state["step"]
         names = ("steps", "losses", "accuracies", "weights", "biases")
         self.record = Record(**{name: state[name] for name in names})
+        self._picture = None
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         if not self.params.get("resumed"):
-            self._step, self.record = -1, Record()
+            self._step, self.record, self._picture = -1, Record(), None
 
     def on_train_batch_data(self, batch: int, data: Any) -> None:
         self._step += 1
@@ -135,7 +137,7 @@ class Dashboard(Callback):
 
     def _look(self, x: Array, y: Array) -> None:
         """Add an entry to the record, of this batch."""
-        record = self.record
+        record, self._picture = self.record, None
         record.batch = self._measure("training", x, y)
         if self._test is not None:
             record.test = self._measure("validation", *self._test)
@@ -176,7 +178,9 @@ class Dashboard(Callback):
         return x.reshape(len(x), *shape)
 
     def _write(self, *, is_over: bool) -> None:
-        picture = draw_dashboard(self.record, self._names, self.model.name)
+        if self._picture is None:
+            self._picture = draw_dashboard(self.record, self._names, self.model.name)
+        picture = self._picture
         if self._path is None:
             self._shown.show(picture)
             return

@@ -25,6 +25,19 @@ X = rng.normal(size=(12, 4, 4)).astype("float32")
 Y = rng.integers(0, 3, 12)
 
 
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The steps of each record that would be drawn, which takes half a second a time."""
+    found: list[list[int]] = []
+
+    def draw(record: Record, names: Any, title: str) -> bytes:
+        found.append(list(record.steps))
+        return b"a picture"
+
+    monkeypatch.setattr("laminar.callbacks.dashboard.draw_dashboard", draw)
+    return found
+
+
 def classifier() -> laminar.Model:
     laminar.set_random_seed(1)
     model = laminar.Sequential(
@@ -44,6 +57,7 @@ def expected(model: laminar.Model, x: Any, y: Any) -> tuple[float, float]:
     return -logs[np.arange(len(y)), y].mean(), float(np.mean(scores.argmax(axis=1) == y))
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_record_is_what_numpy_finds(tmp_path: Path) -> None:
     """The last look, at the last four examples, comes after their step."""
     model = classifier()
@@ -68,11 +82,14 @@ def test_a_record_is_what_numpy_finds(tmp_path: Path) -> None:
     assert history == alone, "looking changes no metric"
 
 
-def test_every_so_many_steps_over_epochs(tmp_path: Path) -> None:
+def test_every_so_many_steps_over_epochs(tmp_path: Path, drawn: list[list[int]]) -> None:
+    """It is drawn anew when there is something new, which the end is not."""
     board = Dashboard(tmp_path / "board.png", every=4)
     classifier().fit(X, Y, batch_size=4, epochs=3, verbose=0, callbacks=[board])
     assert board.record.steps == [1, 5, 9]
     assert board.record.test is None
+    assert drawn == [[1], [1, 5], [1, 5, 9]]
+    assert (tmp_path / "board.png").read_bytes() == b"a picture"
 
 
 def test_one_hot_labels_flat_inputs_and_two_classes(tmp_path: Path) -> None:
@@ -131,6 +148,7 @@ def test_a_page_is_complete_and_stops_to_refresh(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["board.html"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_resumed_training_goes_on_with_the_curves(tmp_path: Path) -> None:
     def fit(epochs: int) -> Dashboard:
         board = Dashboard(tmp_path / "board.png", every=1)
