@@ -19,6 +19,7 @@ from laminar.distribute.cluster.messages import WIRE_VERSION, messages
 from laminar.distribute.cluster.peers import RemotePeer
 from laminar.distribute.server import main, parse_cluster
 from laminar.distribute.wire import Channels, Keepalive
+from laminar.distribute.wire.keepalive import channel_options
 from laminar.engine import errors
 from laminar.engine.graph.exchange import export_graph
 from laminar.engine.ops.io.files import matching_files, read_file
@@ -53,11 +54,18 @@ def test_a_port_that_was_free_is_in_the_definition() -> None:
             assert session.run(eng.constant(2) + 3) == 5
 
 
-def test_states() -> None:
+def options_of_haste(keepalive: Keepalive) -> list[tuple[str, int]]:
+    """To connect may take 0.1 s."""
+    return [*(dict(channel_options(keepalive)) | {"grpc.min_reconnect_backoff_ms": 100}).items()]
+
+
+def test_states(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server({"local": free_addresses(1)}, start=False)
     config = eng.SessionConfig(operation_timeout_in_ms=300)
-    with pytest.raises(errors.LaminarError):  # it answers nobody yet
-        eng.Session(server.target, graph=eng.Graph(), config=config)
+    with monkeypatch.context() as patch:
+        patch.setattr("laminar.distribute.wire.channels.channel_options", options_of_haste)
+        with pytest.raises(errors.LaminarError):  # it answers nobody yet
+            eng.Session(server.target, graph=eng.Graph(), config=config)
     server.start()
     server.start()
     eng.Session(server.target, graph=eng.Graph()).close()
