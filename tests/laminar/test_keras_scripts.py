@@ -19,7 +19,7 @@ REFERENCE = json.loads((Path(__file__).parent / "scripts" / "reference.json").re
 
 def run(name: str) -> Any:
     """The digest of a script on laminar."""
-    laminar.utils.clear_session()
+    laminar.utils.clear_session(free_memory=False)
     return digest(SHARED[name](laminar))
 
 
@@ -36,7 +36,7 @@ def test_script_gives_what_keras_gave(name: str) -> None:
 
 @pytest.mark.parametrize("name", OWN)
 def test_own_script(name: str) -> None:
-    laminar.utils.clear_session()
+    laminar.utils.clear_session(free_memory=False)
     OWN[name](laminar)
 
 
@@ -46,7 +46,7 @@ def test_own_script(name: str) -> None:
 def test_script_gives_what_keras_gives(name: str) -> None:
     keras = pytest.importorskip("keras")
     found = run(name)
-    keras.utils.clear_session()
+    keras.utils.clear_session(free_memory=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = digest(SHARED[name](keras))
