@@ -12,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from _pytest.runner import runtestprotocol  # as plugins that run tests again do: there is no other
 from xdist.scheduler import LoadScopeScheduling
 
 from . import keras_on_jax
@@ -128,6 +129,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):  # workers begin with the files that take longest
         long = {item.path for item in items if "slow" in item.keywords}
         items.sort(key=lambda item: (not item.nodeid.startswith(_OPS), item.path not in long))
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A worker tells of a set-up or an end only if it does not pass, or somebody asks for all.
+
+    To write, send and read three reports takes longer than most tests do.
+    """
+    option = item.config.option
+    if not hasattr(item.config, "workerinput") or option.durations is not None or option.xmlpath:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)
