@@ -3,6 +3,7 @@ from .async_replicas import AsyncReplicas as AsyncReplicas
 from .cluster_spec import ClusterSpec as ClusterSpec
 from .connecting import connect_to_cluster as connect_to_cluster
 from .coordinator import Coordinator as Coordinator
+from .dask_training import train_on_dask as train_on_dask
 from .data_parallel import DataParallel as DataParallel
 from .multi_worker import MultiWorker as MultiWorker
 from .parameter_server import ParameterServer as ParameterServer
@@ -11,6 +12,7 @@ from .replica_device_setter import GreedyLoadBalancing as GreedyLoadBalancing
 from .replica_device_setter import RoundRobin as RoundRobin
 from .replica_device_setter import replica_device_setter as replica_device_setter
 from .servers import Server as Server
+from .spark_training import train_on_spark as train_on_spark
 from .staleness import Staleness as Staleness
 from .sync_replicas import SyncReplicas as SyncReplicas
 from .wire import Credentials as Credentials

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import socket
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 from ray.train.backend import Backend, BackendConfig
 
-from .parameter_server import end_what_is_led
-from .resolvers.mpi import free_port
-from .resolvers.resolver import address
+from .engine_group import place_on, task_configs
 
 
 @dataclass
@@ -39,46 +33,18 @@ class LaminarBackend(Backend):  # type: ignore[misc]  # Ray is Any here
 
     def on_start(self, worker_group: Any, backend_config: LaminarConfig) -> None:
         """Called when all processes are there, before they train."""
-        found = worker_group.execute(_place)
-        hosts = {host for host, _ in found}
-        if len(hosts) == 1:  # of one machine: nobody else need reach them
-            found = [("127.0.0.1", port) for _, port in found]
-        addresses = [address(*place) for place in found]
-        workers = len(addresses) - backend_config.num_servers
-        cluster = {"worker": addresses[:workers], "ps": addresses[workers:]}
-        told = []
-        for rank in range(len(addresses)):
-            job, task = ("worker", rank) if rank < workers else ("ps", rank - workers)
-            text = json.dumps({"cluster": cluster, "task": {"type": job, "index": task}})
-            told.append(worker_group.execute_single_async(rank, _set_config, text))
+        places = worker_group.execute(_place)
+        told = [
+            worker_group.execute_single_async(rank, _set_config, text)
+            for rank, text in enumerate(task_configs(places, backend_config.num_servers))
+        ]
         ray.get(told)
 
 
 def _place() -> tuple[str, int]:
     """Where this process can be reached."""
-    host = ray.util.get_node_ip_address()
-    return host, free_port(socket.gethostbyname(host))
+    return place_on(ray.util.get_node_ip_address())
 
 
 def _set_config(text: str) -> None:
     os.environ["TF_CONFIG"] = text
-
-
-class Loop:
-    """The function of a user's in one process.
-
-    Args:
-        loop: the function.
-        config: what it is given, None for nothing.
-    """
-
-    def __init__(self, loop: Callable[..., Any], config: Mapping[str, Any] | None) -> None:
-        self._loop, self._config = loop, config
-
-    def __call__(self) -> Any:
-        """Train, or serve until the training has ended; gives what the function gives."""
-        found = None
-        with contextlib.suppress(SystemExit):  # of one that has served
-            found = self._loop() if self._config is None else self._loop(dict(self._config))
-            end_what_is_led()
-        return found

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import FailedPreconditionError
+
+from .engine_group import Loop, check_function, check_servers
 
 
 class LaminarTrainer:
@@ -57,10 +59,7 @@ class LaminarTrainer:
         scaling_config: Any = None,
         run_config: Any = None,
     ) -> None:
-        if not callable(train_loop_per_worker):
-            raise InvalidArgumentError(
-                f"LaminarTrainer: expected a function that trains, got {train_loop_per_worker!r}"
-            )
+        check_function("LaminarTrainer", train_loop_per_worker)
         try:
             from ray import train
         except ImportError as cause:
@@ -69,13 +68,12 @@ class LaminarTrainer:
             ) from cause
         self._scaling = scaling_config or train.ScalingConfig(num_workers=2)
         size = self._scaling.num_workers
-        is_number = isinstance(num_servers, int) and not isinstance(num_servers, bool)
-        if not is_number or not 1 <= num_servers < size:
-            raise InvalidArgumentError(
-                f"LaminarTrainer: of {size} processes at least one is a server, and one a worker; "
-                f"got num_servers={num_servers!r}",
-                remedy="ScalingConfig(num_workers=...) counts the servers, too",
-            )
+        check_servers(
+            "LaminarTrainer",
+            num_servers,
+            size,
+            "ScalingConfig counts the servers, too",
+        )
         self._loop, self._servers = train_loop_per_worker, num_servers
         self._loop_config = None if train_loop_config is None else dict(train_loop_config)
         self._run_config = run_config
@@ -84,7 +82,7 @@ class LaminarTrainer:
         """Train; gives Ray Train's `Result`, or raises its error once all failures are spent."""
         from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-        from .ray_train import LaminarConfig, Loop
+        from .ray_train import LaminarConfig
 
         trainer = DataParallelTrainer(
             Loop(self._loop, self._loop_config),
