@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from laminar.engine.devices import Device
 from laminar.engine.errors import AbortedError, CancelledError, LaminarError, Origin
 from laminar.engine.runtime.rendezvous import Arrival, Receiver, Rendezvous, RendezvousKey
 
-from ..wire import with_origin
+from ..wire import Together, with_origin
 from .messages import as_held
 from .tasks import known_task_of
 
@@ -107,6 +108,10 @@ class RemoteRendezvous(Rendezvous):
             done(arrival)
 
         super().recv_async(key, on_host)
+
+    def together(self) -> AbstractContextManager[None]:
+        """A block after which what this thread has sent in it goes out, to each task at once."""
+        return Together()
 
     def abort(self, error: LaminarError) -> None:
         """Fail all that wait, here and for other tasks, and all that comes later."""

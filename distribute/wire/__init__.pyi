@@ -23,3 +23,4 @@ from .statuses import with_origin as with_origin
 from .tensor_client import TensorClient as TensorClient
 from .tensor_link import Transfer as Transfer
 from .tensor_service import TensorService as TensorService
+from .together import Together as Together

@@ -24,11 +24,12 @@ from typing import NamedTuple, Protocol
 
 from laminar.engine.errors import DataLossError
 
+from .together import Together, is_held
+
 RECV, TAKEN, CANCEL, CANCEL_STEP, ATTACH, RELEASED = range(1, 7)
 TENSOR, READY, FAILED, SHARED = range(16, 20)
 
 _BATCH_BYTES = 128 << 10  # at which a batch is full
-_JOINED_BYTES = 64 << 10  # that messages which are said together are joined up to
 _MOST_BYTES = 1 << 20  # of a message: a short tensor, its key, its shape
 _CHECKSUM = struct.Struct("<I")
 _MESSAGE = struct.Struct("<IB")
@@ -49,7 +50,13 @@ class Pipe(Protocol):
     """Carries messages to the other side."""
 
     def send(self, messages: bytes, fd: int | None = None) -> None:
-        """Send messages that `message` made, and an open file if it can carry one; never waits."""
+        """Send messages that `message` made, and an open file if it can carry one; never waits.
+
+        Where the thread sends several together (`together.py`), they go at the end of that.
+        """
+
+    def put(self, messages: bytes) -> None:
+        """As `send`, now."""
 
     def close(self) -> None:
         """Send no more."""
@@ -64,20 +71,6 @@ def numbered(kind: int, number: int, *parts: bytes) -> bytes:
     """A message that begins with a number: of a request or a step."""
     size = _NUMBER.size + sum(map(len, parts))
     return b"".join((_NUMBERED.pack(size, kind, number), *parts))
-
-
-def joined(messages: Iterable[bytes]) -> Iterator[bytes]:
-    """Messages one after the other, in pieces that a pipe takes at once."""
-    parts: list[bytes] = []
-    size = 0
-    for one in messages:
-        if parts and size + len(one) > _JOINED_BYTES:
-            yield b"".join(parts)
-            parts, size = [], 0
-        parts.append(one)
-        size += len(one)
-    if parts:
-        yield b"".join(parts)
 
 
 def number_of(body: memoryview) -> tuple[int, memoryview]:
@@ -170,7 +163,8 @@ def parse_messages(view: memoryview) -> Iterator[Message]:
 def messages_in(batches: Iterable[bytes]) -> Iterator[Message]:
     """The messages of a stream of batches; see `messages_of`."""
     for batch in batches:
-        yield from messages_of(batch)
+        with Together():  # what is answered to it goes together
+            yield from messages_of(batch)
 
 
 class StreamPipe:
@@ -181,6 +175,11 @@ class StreamPipe:
 
     def send(self, messages: bytes, fd: int | None = None) -> None:
         assert fd is None, "files go between processes of one host"
+        if not is_held(self, messages):
+            self.put(messages)
+
+    def put(self, messages: bytes) -> None:
+        """Send now what `send` may hold back for a while (`together.py`)."""
         self._waiting.put(messages)
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from collections.abc import Callable, Generator
 from laminar.engine.errors import PermissionDeniedError, UnavailableError
 
 from .links import Message, parse_messages
+from .together import Together, is_held, release
 
 _BUFFER_BYTES = 1 << 20  # asked for; what a packet may have at most is a part of it
 _PACKET_BYTES = 128 << 10  # that packets are joined up to
@@ -87,6 +88,14 @@ class LocalPipe:
 
         What cannot be sent because the other side has gone is dropped: its reader hears of that.
         """
+        if fd is not None:
+            release(self)
+        elif is_held(self, messages):
+            return
+        self.put(messages, fd)
+
+    def put(self, messages: bytes, fd: int | None = None) -> None:
+        """Send now what `send` may hold back for a while (`together.py`)."""
         with self._lock:
             if not self._waiting and self._try_send(messages, fd):
                 return
@@ -146,8 +155,9 @@ class LocalPipe:
                 came = _files_of(files)
                 fd = came[0] if came else None
                 try:
-                    for kind, body, _ in parse_messages(view[:size]):
-                        yield Message(kind, body, fd)
+                    with Together():  # what is answered to a packet goes together
+                        for kind, body, _ in parse_messages(view[:size]):
+                            yield Message(kind, body, fd)
                 finally:
                     for one in came:
                         os.close(one)

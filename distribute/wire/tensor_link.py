@@ -56,6 +56,7 @@ from .links import Message, Pipe, Request, StreamPipe, numbered
 from .local_pipe import LocalPipe
 from .shared_memory import SharedFile
 from .tensor_service import HELLO, LINK, RECV, RECV_STREAM, UNARY_BYTES, WELCOME
+from .together import joined
 
 _log = logging.getLogger(__name__)
 
@@ -147,7 +148,7 @@ class Peer:
                     number = next(self._numbers)
                     self._waiting[number] = one
                     requests.append(_request(number, one))
-                for piece in links.joined(requests):
+                for piece in joined(requests):
                     self._say(piece)
                 if self._thread is None:
                     name = f"laminar-link {self._address}"
@@ -164,7 +165,7 @@ class Peer:
             for number, _ in found:
                 del self._waiting[number]
             if self._pipe is not None:  # else the sender has not heard of the step
-                self._pipe.send(numbered(links.CANCEL_STEP, step_id))
+                self._pipe.put(numbered(links.CANCEL_STEP, step_id))
         for _, wanted in found:
             deliver(wanted, Arrival(error=error))
 
@@ -200,7 +201,7 @@ class Peer:
 
     def _say(self, messages: bytes) -> None:
         if self._pipe is not None:
-            self._pipe.send(messages)
+            self._pipe.put(messages)  # the numbers of requests grow on their way, too
         else:
             self._unsent.append(messages)
 

@@ -28,7 +28,7 @@ from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
 from ..ops.core.kernels import hush, restore
 from ..ops.core.registry import PlanOptions
-from ..ops.core.transfer import recv
+from ..ops.core.transfer import recv, send
 from ..ops.state.undo import recorded
 from ..passes import (
     Preparation,
@@ -348,12 +348,27 @@ def _awaited(nodes: Sequence[Node], context: StepContext) -> list[Any]:
     return arrivals.wait()
 
 
+def _sent(nodes: Sequence[Node], context: StepContext, *values: Any) -> None:
+    """Send values one after the other; to another task they go together."""
+    assert context.rendezvous is not None, "a part of a step has one"
+    with context.rendezvous.together():
+        for node, value in zip(nodes, values, strict=True):
+            node.call(context, value)
+
+
 def _walk_of(nodes: Sequence[Node]) -> list[tuple[Any, ...]]:
-    """The entries of the walk; receives that come one after the other are one of them."""
+    """The entries of the walk; receives, and sends, one after the other are one of them."""
     found: list[tuple[Any, ...]] = []
-    for waits, group in itertools.groupby(nodes, lambda node: node.waits):
+    for (waits, sends), group in itertools.groupby(
+        nodes, lambda node: (node.waits, node.definition is send)
+    ):
         several = list(group)
-        if waits:
+        if sends and len(several) > 1:
+            inputs = [slot for node in several for slot in node.inputs]
+            drops = tuple(slot for node in several for slot in node.drops)
+            sent = functools.partial(_sent, several)
+            found.append((several[0], 3, sent, inputs, 0, _NOWHERE, drops))
+        elif waits:
             outputs = [slot for node in several for slot in node.outputs]
             call = functools.partial(_awaited, several)
             found.append((several[0], 3, call, (), 0, outputs, ()))

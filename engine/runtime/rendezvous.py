@@ -15,6 +15,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -146,6 +147,10 @@ class Rendezvous:
             del self._table[key]
             self._done.add(key)
         self._deliver(key, waiting, arrival)
+
+    def together(self) -> AbstractContextManager[None]:
+        """A block in which this thread sends several values, and waits for nothing."""
+        return nullcontext()
 
     def recv_async(self, key: RendezvousKey, done: Receiver) -> None:
         """Have `done` called with what arrives, now or later, once."""
