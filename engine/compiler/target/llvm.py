@@ -15,11 +15,11 @@ from typing import Any
 from ... import forks
 from ...errors import InternalError, InvalidArgumentError
 from .host import is_x86
-from .llvm_worker import LEVEL, binding, machine, object_code, version
+from .llvm_worker import LEVEL, binding, machine, object_code, omitted_passes, version
 from .near import near_each_other
 
 # Rises when object code of the same IR is made otherwise.
-_FORM = 2
+_FORM = 3
 # The sizes of vectors in bytes, by what LAMINAR_ISA calls them.
 _ISAS = {"sse": 16, "avx2": 32, "avx512": 64}
 
@@ -159,7 +159,7 @@ def compile_object(text: str, vector: int | None = None, suffix: str = "") -> by
 def assembly(text: str, vector: int | None = None) -> str:
     """The assembly that IR text becomes, for reading."""
     usable = features(vector or vector_bytes())
-    with _lock:
+    with _lock, omitted_passes():
         found: str = machine(usable).emit_assembly(binding().parse_assembly(text))
         return found
 

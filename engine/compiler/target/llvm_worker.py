@@ -14,11 +14,17 @@ import functools
 import json
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 # How much of LLVM's code generator to use. The IR comes in its final form, so the middle end is
 # skipped; at 0 the code is three times slower, above 2 it is not faster.
 LEVEL = 2
+# Passes that find little to improve in such IR and take a third of the time: loop strength
+# reduction, moving addresses to where they are used, scheduling after register allocation.
+_OMITTED = ("disable-lsr", "disable-cgp", "disable-post-ra")
+_KNOWN = range(14, 23)  # versions of LLVM with these options; one without them ends the process
 _MOST_SECONDS = 60  # for a request to come and be answered: nobody is waiting any more
 
 
@@ -73,8 +79,28 @@ def object_code(text: str, features: str, suffix: str) -> bytes:
         for function in [f for f in module.functions if not f.is_declaration]:
             function.name += suffix
     module.verify()
-    found: bytes = target.emit_object(module)
+    with omitted_passes():
+        found: bytes = target.emit_object(module)
     return found
+
+
+@contextmanager
+def omitted_passes() -> Iterator[None]:
+    """A block in which code is made without the passes of `_OMITTED`, where that is known to pay.
+
+    LLVM has one set of options for a process: who else uses it there has all passes again after it.
+    """
+    llvm = binding()
+    is_known = llvm.llvm_version_info[0] in _KNOWN
+    is_measured = llvm.get_default_triple().startswith("x86_64")
+    options = _OMITTED if is_known and is_measured else ()
+    for option in options:
+        llvm.set_option("laminar", f"-{option}=true")
+    try:
+        yield
+    finally:
+        for option in options:
+            llvm.set_option("laminar", f"-{option}=false")
 
 
 def serve(requests: IO[bytes], replies: IO[bytes]) -> None:

@@ -197,11 +197,12 @@ class _Writer:
         self.row_stride_3 = self.row_stride * 3
         self.row_stride_5 = self.row_stride * 5
         self.a_stride, self.b_stride = words["a_stride"], words["b_stride"]
-        self.fetched = self.b_stride * _FETCHED_AHEAD
         # Products of short vectors share ports with what adds to addresses: B moves on once in a
         # round, and its other rows in it are an index away. Longer ones have ports of their own.
         rows = range(1, UNROLL + 1 if tile.vector_bytes < LINE else 1)
         self.b_rows = [self.b_stride * row for row in rows]
+        # From the row of B at which a round begins, or else from each row.
+        self.fetched = [self.b_stride * (_FETCHED_AHEAD + row) for row in range(len(rows) or 1)]
         self.mask = first_lanes(fn, columns - (tile.vectors - 1) * tile.lanes, tile.lanes)
         self.counts = list(self._row_counts())
         steps = self._base_steps(words["group_stride"])
@@ -325,7 +326,7 @@ class _Writer:
         place = self.tile.groups * self.tile.rows * self.tile.vectors + len(self.counts)
         b = state[place]
         for i in range(UNROLL if unrolled else 1):
-            state = self._step(state)
+            state = self._step(state, (b, i) if self.b_rows else (state[place], 0))
             if self.b_rows:
                 state[place] = b + self.b_rows[i]
         if self.ahead_step and unrolled:
@@ -333,8 +334,13 @@ class _Writer:
             state = [*state[:-1], state[-1] + self.ahead_step[0]]
         return state
 
-    def _step(self, state: list[Value]) -> list[Value]:
-        """One k: the products of a column of A and a row of B."""
+    def _step(self, state: list[Value], origin: tuple[Value, int]) -> list[Value]:
+        """One k: the products of a column of A and a row of B.
+
+        Args:
+            state: sums, bases of A, the row of B.
+            origin: a row of B, and which of `fetched` is how far from it to fetch.
+        """
         fn, tile = self.fn, self.tile
         num_sums = tile.groups * tile.rows * tile.vectors
         num_bases = len(self.counts)
@@ -344,8 +350,9 @@ class _Writer:
         is_long = tile.vector_bytes >= LINE
         fewest = _FEWEST_ROWS_TO_FETCH if is_long else _FEWEST_ROWS_TO_FETCH_SHORT
         if tile.groups * tile.rows >= fewest and not tile.lanewise:
+            start, number = origin
             for line in range(0, tile.vectors * tile.vector_bytes, LINE):
-                prefetch(fn, b + self.fetched + line)
+                prefetch(fn, start + self.fetched[number] + line)
         found = list[Value]()
         for base, count in zip(bases, self.counts, strict=True):
             # Frozen, it is out of sight of LLVM's strength reduction, which would make a chain of
