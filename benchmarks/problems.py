@@ -9,7 +9,7 @@ from them, so that no framework can build another network.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class Problem:
     batch: int
     blocks: tuple[Block, ...] = ()
     epochs: int = 1
+    is_causal: bool = True  # attention sees what came before, or all
 
     @property
     def batches(self) -> int:
@@ -58,7 +59,7 @@ class Problem:
 
     @property
     def decoders(self) -> list[str]:
-        """The names of the blocks of a decoder."""
+        """The names of the blocks of a Transformer."""
         return [name.removesuffix(ATTENTION) for name in self.weights if name.endswith(ATTENTION)]
 
     def units(self, layer: str) -> int:
@@ -149,11 +150,48 @@ def gpt(
         section 2.3.
     """
     draw = np.random.default_rng(SEED)
+    weights = {"words": table(draw, words, width), "positions": table(draw, length, width)}
+    weights |= transformer(draw, layers, width, heads)
+    weights["head"] = dense(draw, width, words, is_last=True)
+    x, y = draw.integers(words, size=(2, batch * batches, length), dtype="int32")
+    return Problem(x, y, weights, batch)
 
-    def table(rows: int) -> list[Array]:
-        return [draw.standard_normal((rows, width), "float32") * np.float32(0.1)]
 
-    weights = {"words": table(words), "positions": table(length)}
+def bert(
+    layers: int, width: int, heads: int, length: int, words: int, batch: int, batches: int
+) -> Problem:
+    """An encoder of the same form, which is to tell all words.
+
+    Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2018,
+        arXiv:1810.04805; normalized before each part, not behind it.
+    """
+    decoder = gpt(layers, width, heads, length, words, batch, batches)
+    return replace(decoder, is_causal=False)
+
+
+def vit(layers: int, width: int, heads: int, size: int, patch: int, batch: int) -> Problem:
+    """An encoder of the patches of images, and a dense layer on the mean of what it gives.
+
+    Source: Dosovitskiy et al., "An Image is Worth 16x16 Words", 2020, arXiv:2010.11929.
+    """
+    draw = np.random.default_rng(SEED)
+    weights = {
+        "patches": [convolution(draw, patch, 3, width), np.zeros(width, "float32")],
+        "positions": table(draw, (size // patch) ** 2, width),
+        **transformer(draw, layers, width, heads),
+        "dense": dense(draw, width, CLASSES, is_last=True),
+    }
+    return Problem(*rows(draw, (size, size, 3), batch), weights, batch, is_causal=False)
+
+
+def table(draw: np.random.Generator, rows: int, width: int) -> list[Array]:
+    """A row of small numbers for each word, or place."""
+    return [draw.standard_normal((rows, width), "float32") * np.float32(0.1)]
+
+
+def transformer(draw: np.random.Generator, layers: int, width: int, heads: int) -> Weights:
+    """Blocks of attention and two dense layers, and the normalization behind them."""
+    weights = {}
     for number in range(1, layers + 1):
         name = f"block{number}"
         weights[f"{name}-norm1"] = normalization(width)[:2]
@@ -162,9 +200,7 @@ def gpt(
         weights[f"{name}-dense1"] = dense(draw, width, 4 * width, is_last=False)
         weights[f"{name}-dense2"] = dense(draw, 4 * width, width, is_last=False)
     weights["norm"] = normalization(width)[:2]
-    weights["head"] = dense(draw, width, words, is_last=True)
-    x, y = draw.integers(words, size=(2, batch * batches, length), dtype="int32")
-    return Problem(x, y, weights, batch)
+    return weights
 
 
 def recurrent(features: int, units: int, length: int, batch: int, batches: int) -> Problem:

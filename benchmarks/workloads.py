@@ -25,7 +25,7 @@ PEERS = tuple(name for name in FRAMEWORKS if name != "laminar")
 # The loss of each of this many steps on one batch is compared.
 CHECKED_STEPS = 3
 
-GPT_WORDS, LARGE_GPT_WORDS = 1024, 8192
+GPT_WORDS, LARGE_GPT_WORDS, BERT_WORDS = 1024, 8192, 16384
 _ROUNDING = 2.0**-8  # of bfloat16
 
 Judge = Callable[[Sequence[float]], str | None]
@@ -309,6 +309,22 @@ WORKLOADS = {
             lambda: problems.gpt(1, 8, 2, length=5, words=LARGE_GPT_WORDS, batch=2, batches=1),
             partial(trains, classes=LARGE_GPT_WORDS),
             tolerance=1e-3,  # Adam takes gradients of next to nothing, which differ, for full steps
+        ),
+        Workload(
+            "train-bert-110m",
+            "training step, BERT, 12 layers of 768 (110M weights), 128 words, Adam, batch 4",
+            lambda: problems.bert(12, 768, 12, length=128, words=BERT_WORDS, batch=4, batches=1),
+            lambda: problems.bert(1, 8, 2, length=5, words=BERT_WORDS, batch=2, batches=1),
+            partial(trains, classes=BERT_WORDS),
+            tolerance=1e-3,
+        ),
+        Workload(
+            "train-vit",
+            "training step, ViT, 12 layers of 192, 224x224x3 by 16x16, Adam, batch 8",
+            lambda: problems.vit(12, 192, 3, size=224, patch=16, batch=8),
+            lambda: problems.vit(1, 8, 2, size=8, patch=4, batch=2),
+            trains,
+            tolerance=1e-3,
         ),
         Workload(
             "infer-mlp-1",

@@ -25,6 +25,7 @@ from .jax_networks import (
     perceptron,
     recurrent,
     residual_network,
+    vit,
 )
 
 
@@ -227,6 +228,8 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "train-gpt-bf16": lambda p: Training(gpt(p.decoders), Adam(1e-5), p, "bfloat16"),
     "train-lstm": lambda p: Training(recurrent, Adam(1e-5), p),
     "train-lstm-256": lambda p: Training(recurrent, Adam(1e-5), p),
+    "train-bert-110m": lambda p: Training(gpt(p.decoders, is_causal=False), Adam(1e-5), p),
+    "train-vit": lambda p: Training(vit(p.decoders), Adam(1e-5), p),
     "infer-mlp-1": lambda p: Inference(perceptron, p),
     "infer-mlp-256": lambda p: Inference(perceptron, p),
     "infer-resnet20-1": lambda p: Inference(resnet(p), p),

@@ -16,7 +16,7 @@ from ..problems import Array, Block, Problem, Weights
 from ..rows import ends
 from ..workloads import CHECKED_STEPS
 from . import torch_checkpoints, torch_contractions
-from .torch_gpt import Attention, Gpt
+from .torch_gpt import Attention, Gpt, Vit
 from .torch_recurrent import Lstm, recurrent
 from .torch_rows import rows_cases
 
@@ -257,6 +257,8 @@ def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
         "train-embeddings": lambda p: Training(bag, quick_adam, p, is_compiled),
         "train-embeddings-lazy": lambda p: SparseTraining(lazy_bag, quick_adam, p, is_compiled),
         "train-gpt-98m": lambda p: Training(Gpt, adam, p, is_compiled),
+        "train-bert-110m": lambda p: Training(Gpt, adam, p, is_compiled),
+        "train-vit": lambda p: Training(Vit, adam, p, is_compiled),
         "infer-mlp-1": lambda p: Inference(perceptron, p, is_compiled),
         "infer-mlp-256": lambda p: Inference(perceptron, p, is_compiled),
         "infer-resnet20-1": lambda p: Inference(resnet, p, is_compiled),

@@ -90,18 +90,35 @@ def residual_network(blocks: Sequence[Block]) -> Network:
     return network
 
 
-def gpt(blocks: Sequence[str]) -> Network:
-    """A decoder of words; the output is the logits of the next ones."""
+def gpt(blocks: Sequence[str], *, is_causal: bool = True) -> Network:
+    """A decoder of words, or an encoder; the output is the logits of the next, or of all."""
 
     def network(weights: Arrays, x: Any, is_training: bool) -> tuple[Any, Arrays]:
         x = weights["words"][0][x] + weights["positions"][0]
-        for name in blocks:
-            x = x + attend(weights[f"{name}-attention"], layer_norm(weights[f"{name}-norm1"], x))
-            y = dense(weights[f"{name}-dense1"], layer_norm(weights[f"{name}-norm2"], x))
-            x = x + dense(weights[f"{name}-dense2"], jax.nn.gelu(y, approximate=False))
-        return dense(weights["head"], layer_norm(weights["norm"], x)), {}
+        return dense(weights["head"], transformer(weights, x, blocks, is_causal)), {}
 
     return network
+
+
+def vit(blocks: Sequence[str]) -> Network:
+    """An encoder of the patches of images, and a dense layer."""
+
+    def network(weights: Arrays, x: Any, is_training: bool) -> tuple[Any, Arrays]:
+        kernel, bias = weights["patches"]
+        x = convolve(kernel, x, stride=len(kernel)) + bias
+        x = x.reshape(len(x), -1, x.shape[-1]) + weights["positions"][0]
+        return dense(weights["dense"], transformer(weights, x, blocks, False).mean(axis=1)), {}
+
+    return network
+
+
+def transformer(weights: Arrays, x: Any, blocks: Sequence[str], is_causal: bool) -> Any:
+    for name in blocks:
+        y = layer_norm(weights[f"{name}-norm1"], x)
+        x = x + attend(weights[f"{name}-attention"], y, is_causal)
+        y = dense(weights[f"{name}-dense1"], layer_norm(weights[f"{name}-norm2"], x))
+        x = x + dense(weights[f"{name}-dense2"], jax.nn.gelu(y, approximate=False))
+    return layer_norm(weights["norm"], x)
 
 
 def recurrent(weights: Arrays, x: Any, is_training: bool) -> tuple[Any, Arrays]:
@@ -127,14 +144,16 @@ def layer_norm(weights: Sequence[Any], x: Any) -> Any:
     return gamma * centred * lax.rsqrt(variance + 1e-5) + beta
 
 
-def attend(weights: Sequence[Any], x: Any) -> Any:
-    """Attention to what came before, with several heads."""
+def attend(weights: Sequence[Any], x: Any, is_causal: bool) -> Any:
+    """Attention to all, or to what came before, with several heads."""
     *inner, kernel, bias = weights
     pairs = zip(inner[::2], inner[1::2], strict=True)
     query, key, value = (jnp.einsum("btd,dhk->bhtk", x, w) + b[:, None] for w, b in pairs)
     scores = jnp.einsum("bhtk,bhsk->bhts", query * query.shape[-1] ** -0.5, key)
-    is_seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))
-    shares = jax.nn.softmax(jnp.where(is_seen, scores, -jnp.inf))
+    if is_causal:
+        is_seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+        scores = jnp.where(is_seen, scores, -jnp.inf)
+    shares = jax.nn.softmax(scores)
     found = jnp.einsum("bhts,bhsk->bthk", shares, value)
     return jnp.einsum("bthk,hkd->btd", found, kernel) + bias
 

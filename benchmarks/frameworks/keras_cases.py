@@ -8,7 +8,17 @@ from typing import Any
 from ..cases import Case, Late
 from ..overhead import Add, FitCall, PredictRow
 from ..problems import Problem
-from .keras_networks import Inference, Training, bag, convnet, gpt, perceptron, recurrent, resnet
+from .keras_networks import (
+    Inference,
+    Training,
+    bag,
+    convnet,
+    gpt,
+    perceptron,
+    recurrent,
+    resnet,
+    vit,
+)
 
 Cases = dict[str, Callable[[Problem], Case]]
 
@@ -34,6 +44,8 @@ def cases(k: Any) -> Cases:
         "train-lstm-256": lambda p: Training(k, recurrent, rules.Adam(1e-5), p),
         "train-embeddings": lambda p: Training(k, bag, rules.Adam(1e-3), p),
         "train-gpt-98m": lambda p: Training(k, gpt, rules.Adam(1e-5), p),
+        "train-bert-110m": lambda p: Training(k, gpt, rules.Adam(1e-5), p),
+        "train-vit": lambda p: Training(k, vit, rules.Adam(1e-5), p),
         "infer-mlp-1": lambda p: Inference(k, perceptron, p),
         "infer-mlp-256": lambda p: Inference(k, perceptron, p),
         "infer-resnet20-1": lambda p: Inference(k, resnet, p),

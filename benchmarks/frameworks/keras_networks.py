@@ -75,15 +75,24 @@ def normalized(
 
 
 def gpt(k: Any, problem: Problem) -> Any:
-    """A decoder of words; the output is the logits of the next ones."""
+    """A decoder of words, or an encoder; the output is the logits of the next, or of all."""
     layers, units = k.layers, problem.units
     words = layers.Input(problem.x.shape[1:], dtype="int32")
     x = layers.Embedding(*problem.weights["words"][0].shape, name="words")(words)
     x = positions(k, problem.weights["positions"][0].shape)(x)
-    for name in problem.decoders:
-        x = decoder(k, x, name, problem)
-    x = layers.LayerNormalization(epsilon=1e-5, name="norm")(x)
-    return k.Model(words, layers.Dense(units("head"), name="head")(x))
+    return k.Model(words, layers.Dense(units("head"), name="head")(transformer(k, x, problem)))
+
+
+def vit(k: Any, problem: Problem) -> Any:
+    """An encoder of the patches of images, and a dense layer."""
+    layers, units = k.layers, problem.units
+    image = layers.Input(problem.x.shape[1:])
+    size = problem.weights["patches"][0].shape[0]
+    x = layers.Conv2D(units("patches"), size, strides=size, name="patches")(image)
+    x = layers.Reshape((-1, units("patches")))(x)
+    x = transformer(k, positions(k, problem.weights["positions"][0].shape)(x), problem)
+    x = layers.GlobalAveragePooling1D()(x)
+    return k.Model(image, layers.Dense(units("dense"), name="dense")(x))
 
 
 def recurrent(k: Any, problem: Problem) -> Any:
@@ -124,12 +133,18 @@ def positions(k: Any, shape: tuple[int, ...]) -> Any:
     return Positions(name="positions")
 
 
-def decoder(k: Any, x: Any, name: str, problem: Problem) -> Any:
+def transformer(k: Any, x: Any, problem: Problem) -> Any:
+    for name in problem.decoders:
+        x = block_of(k, x, name, problem)
+    return k.layers.LayerNormalization(epsilon=1e-5, name="norm")(x)
+
+
+def block_of(k: Any, x: Any, name: str, problem: Problem) -> Any:
     layers = k.layers
     _, heads, width = problem.weights[f"{name}-attention"][0].shape
     y = layers.LayerNormalization(epsilon=1e-5, name=f"{name}-norm1")(x)
     attention = layers.MultiHeadAttention(heads, width, name=f"{name}-attention")
-    x = layers.Add()([x, attention(y, y, use_causal_mask=True)])
+    x = layers.Add()([x, attention(y, y, use_causal_mask=problem.is_causal)])
     y = layers.LayerNormalization(epsilon=1e-5, name=f"{name}-norm2")(x)
     for part, activation in (("dense1", "gelu"), ("dense2", None)):
         full = f"{name}-{part}"
