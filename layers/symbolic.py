@@ -11,7 +11,14 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 from laminar import ops
 from laminar.dtype_policies import PolicyLike
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from laminar.engine.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    LaminarError,
+    UnimplementedError,
+    UnknownSizeError,
+    UnknownTruthError,
+)
 from laminar.engine.graph import DType, Operators, TensorShape, TensorSpec, as_dtype
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure
@@ -156,8 +163,8 @@ class KerasTensor(Operators):
             },
         }
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise FailedPreconditionError(
+    def _refuse(self, what: str, error: type[LaminarError] = FailedPreconditionError) -> NoReturn:
+        raise error(
             f"{what}: a symbolic tensor ({self.spec}) of the functional API has no value",
             remedy="use functions of laminar.ops and layers on it, and read values with predict()",
         )
@@ -170,10 +177,10 @@ class KerasTensor(Operators):
         self._refuse("conversion to an array")
 
     def __bool__(self) -> bool:
-        self._refuse("a truth value")
+        self._refuse("a truth value", UnknownTruthError)
 
     def __len__(self) -> int:
-        self._refuse("len()")
+        self._refuse("len()", UnknownSizeError)
 
     def __iter__(self) -> Any:
         raise UnimplementedError(

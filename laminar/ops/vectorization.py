@@ -35,7 +35,7 @@ def vectorize(
         signature: the last axes that `pyfunc` itself takes and gives, as "(n),(n)->()".
 
     Raises:
-        InvalidArgumentError: a malformed signature.
+        InvalidArgumentError: a malformed signature, or something that cannot be called.
         ShapeError: on a call, an argument lacks axes, or the sizes are unknown.
 
     Examples:
@@ -43,6 +43,8 @@ def vectorize(
         >>> dot(np.array([[1, 2], [3, 4]]), np.array([10, 1]))
         Tensor([12, 34], shape=(2,), dtype=int64)
     """
+    if not callable(pyfunc):
+        raise InvalidArgumentError(f"vectorize: expected a function, got {pyfunc!r}")
     passed = frozenset(excluded or ())
     inner = None if signature is None else _inner_ranks(signature)
 

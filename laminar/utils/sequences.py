@@ -40,6 +40,10 @@ def pad_sequences(
         array([[0, 0, 1],
                [2, 3, 4]], dtype=int32)
     """
+    if not hasattr(sequences, "__len__"):
+        raise InvalidArgumentError(
+            f"pad_sequences: expected a list of sequences, got {sequences!r}"
+        )
     for name, where in (("padding", padding), ("truncating", truncating)):
         if where not in ("pre", "post"):
             raise InvalidArgumentError(

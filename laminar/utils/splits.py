@@ -41,8 +41,8 @@ def split_dataset(
         `shuffle` the order is the same in each walk, so that the parts stay what they are.
 
     Raises:
-        InvalidArgumentError: no size, a size out of range, arrays of different lengths, or a
-            Dataset without end.
+        InvalidArgumentError: no size, a size out of range, a part without examples, arrays of
+            different lengths, or a Dataset without end.
 
     Examples:
         >>> left, right = laminar.utils.split_dataset(np.arange(10), left_size=0.8)
@@ -124,6 +124,12 @@ def _sizes(left: float | None, right: float | None, total: int) -> tuple[int, in
             f"split_dataset: left_size={left!r} and right_size={right!r} are {first + second} "
             f"examples, there are {total}",
             remedy="leave one of them out",
+        )
+    if not first or not second:
+        raise InvalidArgumentError(
+            f"split_dataset: with left_size={left!r} and right_size={right!r} of {total} examples "
+            f"the {'second' if first else 'first'} part is empty",
+            remedy="give a size of at least one example",
         )
     return first, second
 

@@ -246,6 +246,8 @@ class TestBuild:
 
         with pytest.raises(InvalidArgumentError, match=r"build\(\) wants a_shape, b_shape"):
             Misnamed()(np.ones(2), np.ones(2))
+        with pytest.raises(TypeError, match="missing a required argument: 'right'"):
+            Misnamed()(np.ones(2))
 
     def test_shapes_of_nested_inputs(self) -> None:
         class Nested(layers.Layer):

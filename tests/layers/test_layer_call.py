@@ -337,7 +337,9 @@ class TestSymbols:
 
     def test_symbols_have_no_values(self) -> None:
         x = layers.Input((4,), name="x")
-        for use in (bool, len, float, int, np.asarray, lambda t: t.numpy()):
+        with pytest.raises(InvalidArgumentError, match="has no value"):
+            len(x)
+        for use in (bool, float, int, np.asarray, lambda t: t.numpy()):
             with pytest.raises(FailedPreconditionError, match="has no value"):
                 use(x)
         assert "shape=(None, 4)" in repr(x)

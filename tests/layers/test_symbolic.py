@@ -29,6 +29,9 @@ def test_layers_and_ops_take_them() -> None:
     assert y.has_history is True
     with pytest.raises(FailedPreconditionError, match="not made by a layer"):
         _ = a.history
+    for read in (bool, len):  # what Python raises where there is no truth, or no length
+        with pytest.raises(TypeError, match="symbolic"):
+            read(a)
 
 
 def test_a_function_of_them() -> None:

@@ -177,3 +177,5 @@ def test_vectorize_with_a_signature() -> None:
         ops.vectorize(ops.dot, signature="n,n")
     with pytest.raises(InvalidArgumentError, match="has 2 arguments, the call 1"):
         dot(a)
+    with pytest.raises(InvalidArgumentError, match="expected a function, got 3"):
+        ops.vectorize(3)

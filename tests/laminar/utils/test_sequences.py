@@ -62,6 +62,7 @@ def test_nothing() -> None:
 
 
 BAD = [
+    (3, {}, InvalidArgumentError, "expected a list of sequences, got 3"),
     ([1, 2], {}, InvalidArgumentError, "the item 0 is 1"),
     ([[1]], {"padding": "left"}, InvalidArgumentError, "padding must be 'pre' or 'post'"),
     ([[1]], {"truncating": "left"}, InvalidArgumentError, "truncating must be 'pre' or 'post'"),

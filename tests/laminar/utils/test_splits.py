@@ -82,6 +82,8 @@ BAD = [
     (X, {"right_size": 1.0}, "right_size must be .* got 1.0"),
     (X, {"right_size": "1"}, "right_size must be"),
     (X, {"left_size": 6, "right_size": 0.5}, "are 11 examples, there are 10"),
+    (X[:1], {"left_size": 0.5}, "of 1 examples the first part is empty"),
+    (X, {"right_size": 0.01}, "of 10 examples the second part is empty"),
     ((X, X[:5]), {"left_size": 0.5}, "the same number of rows"),
     ([1, 2, 3], {"left_size": 0.5}, "the same number of rows"),
     ((), {"left_size": 0.5}, "the same number of rows"),
