@@ -70,7 +70,8 @@ class Buildable(Weighted):
         shapes = {f"{name}_shape": map_structure(_shape_of, v) for name, v in tensors.items()}
         missing = [n for n in named if n not in shapes and _is_required(wanted, n)]
         if missing:
-            inspect.signature(self.call).bind(*args, **kwargs)  # TypeError: one is not given
+            layer: Any = self
+            inspect.signature(layer.call).bind(*args, **kwargs)  # TypeError: one is not given
             raise InvalidArgumentError(
                 f"{type(self).__name__}.{method.__name__}() wants {', '.join(missing)}, "
                 f"the call has tensors {', '.join(tensors)}",

@@ -152,8 +152,8 @@ def get_loss(loss: Any, y: Any, y_pred: Any) -> losses.Loss:
         return found
     if isinstance(loss, str):
         return losses.LossFunctionWrapper(found, name=loss)
-    default = to_snake_case(type(found).__name__)
-    return losses.LossFunctionWrapper(found, name=getattr(found, "__name__", default))
+    name = to_snake_case(getattr(found, "__name__", type(found).__name__))
+    return losses.LossFunctionWrapper(found, name=name)
 
 
 _BY_TASK = ("crossentropy", "ce")

@@ -169,8 +169,8 @@ def get_metric(entry: Any, y: TensorStructure, y_pred: Any) -> Any:
     kinds = _BY_TASK.get(entry.lower()) if isinstance(entry, str) else None
     found = metrics.get(entry) if kinds is None else by_task(y, y_pred, kinds)()
     if not isinstance(found, metrics.Metric):
-        default = to_snake_case(type(found).__name__)
-        found = metrics.MeanMetricWrapper(found, name=getattr(found, "__name__", default))
+        name = to_snake_case(getattr(found, "__name__", type(found).__name__))
+        found = metrics.MeanMetricWrapper(found, name=name)
     if isinstance(entry, str):
         found.name = entry
     return found

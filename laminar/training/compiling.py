@@ -281,8 +281,9 @@ class Compiling(Layer):
             type(self).compile_from_config is Compiling.compile_from_config
         ):
             warn(
-                f"{type(self).__name__} has a compile() of its own, which loading does not call; "
-                f"call it, or write get_compile_config() and compile_from_config()"
+                "`compile()` was not called as part of model loading because the model's "
+                f"`compile()` method is custom: that of {type(self).__name__}; call it, or write "
+                "get_compile_config() and compile_from_config()"
             )
             return
         known = {k: deserialize_keras_object(v) for k, v in config.items() if k in _COMPILE_KEYS}

@@ -143,6 +143,16 @@ def test_names_in_logs() -> None:
     logs = model.evaluate(X, Y, verbose=0, return_dict=True)
     assert list(logs) == model.metrics_names == expected
     assert model.evaluate(X, Y, verbose=0) == list(logs.values())
+
+    def MeanGap(y_true: Any, y_pred: Any) -> Any:  # noqa: N802  # a name to be changed
+        return ops.mean(y_true - y_pred)
+
+    named = linear(metrics=[MeanGap, lambda y_true, y_pred: ops.mean(y_true)])
+    assert named.evaluate(X, Y, verbose=0, return_dict=True).keys() == {
+        "loss",
+        "mean_gap",
+        "lambda",
+    }
     assert linear(metrics=["mse", "mse"]).evaluate(X, Y, verbose=0, return_dict=True).keys() == {
         "loss",
         "mse",
@@ -324,7 +334,7 @@ def test_a_compile_of_its_own_is_not_called_by_loading(tmp_path: Path) -> None:
     model.compile("sgd", "adam")
     model.fit(X, Y, verbose=0)
     model.save(tmp_path / "m.keras")
-    with pytest.warns(UserWarning, match=r"Two has a compile\(\) of its own"):
+    with pytest.warns(UserWarning, match="method is custom: that of Two"):
         again = laminar.saving.load_model(tmp_path / "m.keras", custom_objects={"Two": Two})
     assert not again.compiled
     np.testing.assert_array_equal(again.predict(X, verbose=0), model.predict(X, verbose=0))

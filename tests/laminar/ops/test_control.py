@@ -178,4 +178,4 @@ def test_vectorize_with_a_signature() -> None:
     with pytest.raises(InvalidArgumentError, match="has 2 arguments, the call 1"):
         dot(a)
     with pytest.raises(InvalidArgumentError, match="expected a function, got 3"):
-        ops.vectorize(3)
+        ops.vectorize(3)  # type: ignore[arg-type]  # the mistake
