@@ -51,7 +51,7 @@ def test_weights_take_the_shape_first() -> None:
     for given in ({}, {"shape": (2,)}):
         with pytest.raises(ValueError, match="takes the shape first, got 'kernel'"):
             layer.add_weight("kernel", **given)  # type: ignore[arg-type]  # a mistake
-    with pytest.raises(TypeError, match="multiple values for argument 'shape'"):
+    with pytest.raises(ValueError, match="got two shapes"):
         layer.add_weight((2,), shape=(3,))  # type: ignore[misc]  # a mistake
     assert layer.add_weight((2,), name="kernel").shape == (2,)
 
