@@ -46,7 +46,8 @@ def test_the_wheel_of_the_source_distribution_is_whole(tmp_path: Path) -> None:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
     with tarfile.open(_built("sdist", source, tmp_path / "sdist")) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 has it
+        archive.extractall(tmp_path / "unpacked")
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     wheel = zipfile.ZipFile(_built("wheel", unpacked, tmp_path / "wheel"))
     with wheel:

@@ -22,7 +22,7 @@ from .families import FAMILIES, Case, cases
 from .modules import Processor
 
 # What native code may call: of the system, and where a processor lacks instructions for them.
-SYSTEM = {"syscall"}
+SYSTEM = {"clock_gettime", "syscall"}
 FUNCTIONS = {
     "SSE2": {"fma", "floorf", "ceilf", "trunc", "roundeven", "roundevenf"},
 }

@@ -22,14 +22,22 @@ from .test_catalogue import OURS
 
 # Sizes of what NonZero and Unique give depend on values, which the host must know to make the
 # array, and so do places, orders and paddings that are tensors; Eig is an iteration that the
-# library ends by looking at values; drawing by rejection ends when all draws are accepted.
+# library ends by looking at values, as series, fractions and square roots of matrices end when all
+# values are there; drawing by rejection ends when all draws are accepted.
 DEPENDS_ON_VALUES = {
     "BandPartBy",
+    "Betainc",
     "Eig",
+    "Igamma",
+    "IgammaGradA",
+    "Igammac",
+    "MatrixLogarithm",
+    "MatrixSquareRoot",
     "NonZero",
     "PadBy",
     "PadGrad",
     "PadSumBy",
+    "PolygammaOf",
     "RandomBeta",
     "RandomBinomial",
     "RandomGamma",
@@ -40,6 +48,7 @@ DEPENDS_ON_VALUES = {
     "TransposeBy",
     "Unique",
     "UnsliceBy",
+    "Zeta",
 }
 # What calls Python or prints, and what gives arrays of sizes that depend on values.
 ON_THE_HOST = {
