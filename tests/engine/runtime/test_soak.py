@@ -228,5 +228,9 @@ def is_nothing(left: Left) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.__name__)
 def test_steps_leave_nothing(workload: Any) -> None:
-    left = growth(workload, NODE_STEPS // CHAIN // WORKLOADS[workload])
-    assert is_nothing(left), left
+    """What leaks does so each time; what other tests have left may end, or come, once."""
+    steps = NODE_STEPS // CHAIN // WORKLOADS[workload]
+    found = [growth(workload, steps)]
+    while not is_nothing(found[-1]) and len(found) < 3:
+        found.append(growth(workload, steps))
+    assert is_nothing(found[-1]), found
