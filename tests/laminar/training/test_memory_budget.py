@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,14 @@ def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
     plain = residual_model().get_compile_config()
     assert plain is not None
     assert "remat" not in plain  # other readers of the file do not know it
+
+
+def test_it_ends_with_the_next_compile_and_goes_with_a_copy(plain: Any) -> None:
+    model = residual_model(remat="auto", memory_budget=plain[2] // 2)
+    model.train_on_batch(*batch())
+    twin = copy.deepcopy(model)
+    twin.train_on_batch(*batch())
+    assert 0 < memory(twin) <= plain[2] // 2
+    model.compile("sgd", "mse")
+    model.train_on_batch(*batch())
+    assert memory(model) == plain[2]
