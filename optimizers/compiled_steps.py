@@ -11,6 +11,7 @@ more op by op, for its error: it has changed no variable.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from laminar.engine.functions import ConcreteFunction, Function
@@ -34,6 +35,8 @@ class Stepping(Protocol):
 
     def _laminar_apply(self, grads: Sequence[Any], variables: Sequence[Variable]) -> None: ...
 
+    def _laminar_scope(self) -> AbstractContextManager[Any]: ...
+
 
 class CompiledSteps:
     """The steps of one optimizer.
@@ -55,7 +58,8 @@ class CompiledSteps:
     ) -> None:
         """Update the variables by `optimizer`, compiled where that is possible."""
         if not self._run(optimizer, grads, variables):
-            optimizer._laminar_apply(grads, variables)
+            with optimizer._laminar_scope():
+                optimizer._laminar_apply(grads, variables)
 
     def _run(
         self, optimizer: Stepping, grads: Sequence[Any], variables: Sequence[Variable]
@@ -98,7 +102,8 @@ class CompiledSteps:
             return None
 
         def step(*grads: Tensor) -> None:
-            optimizer._laminar_apply(grads, variables)
+            with optimizer._laminar_scope():
+                optimizer._laminar_apply(grads, variables)
 
         try:
             return Function(step).concrete(*[TensorSpec(v.shape, v.dtype) for v in variables])

@@ -460,7 +460,8 @@ class Optimizer(Averages, Accumulation, RowUpdates):
         first = graph.version
 
         def step(*present: Tensor) -> None:
-            self._laminar_apply(with_parts(grads, present), variables)
+            with self._laminar_scope():
+                self._laminar_apply(with_parts(grads, present), variables)
 
         function(step)(*parts_of(grads))
         homes = {
@@ -520,9 +521,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
     ) -> None:
         """Apply the rule to all variables; override it for what is done once in a step."""
         for g, v in zip(grads, variables, strict=True):
-            by_rows = isinstance(g, CombinedSlices)
-            update = self._laminar_update_rows if by_rows else self.update_step
-            update(g, v, self._laminar_rate_of(v, learning_rate))
+            self._laminar_update_one(g, v, self._laminar_rate_of(v, learning_rate))
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         """The rule: update one variable.

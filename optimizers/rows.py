@@ -62,6 +62,16 @@ class RowUpdates(WeightDecay):
         with beside(variable):  # of a graph on several devices: so rows alone travel there
             return ops.convert_to_tensor(gradient)
 
+    def _laminar_update_one(
+        self, gradient: Tensor | CombinedSlices, variable: Variable, learning_rate: Tensor
+    ) -> None:
+        """The rule for a variable: for all of it, or for the rows that have a gradient."""
+        with self._laminar_scope(variable):
+            if isinstance(gradient, CombinedSlices):
+                self._laminar_update_rows(gradient, variable, learning_rate)
+            else:
+                self.update_step(gradient, variable, learning_rate)
+
     def _laminar_update_rows(
         self, gradient: CombinedSlices, variable: Variable, learning_rate: Tensor
     ) -> None:

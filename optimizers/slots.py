@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -186,6 +187,18 @@ class Slots(Recorded, Copied):
         self._trainable_variables = list(variables)
         self._laminar_indices = {id(v): i for i, v in enumerate(variables)}
         self.built = True
+
+    def _laminar_scope(self, variable: Variable | None = None) -> AbstractContextManager[Any]:
+        """Names what a step makes in a graph as the slots are named: under the optimizer's name.
+
+        Args:
+            variable: of the model; what updates it has a scope of its own there.
+        """
+        graph = building()
+        if graph is None:
+            return nullcontext()
+        part = "" if variable is None else f"{variable.path.replace('/', '_')}/"
+        return graph.name_scope(f"{self.name}/{part}")
 
     def _get_variable_index(self, variable: Variable) -> int:
         """The position of a model variable among those given to `build`."""

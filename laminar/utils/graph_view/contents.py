@@ -1,4 +1,4 @@
-"""What a page shows of a graph: operations in groups by scope, and the edges between these.
+"""What a page shows of a graph: operations in groups by place, and the edges between these.
 
 A tree of items: groups, and operations as leaves. An edge of the graph belongs to one group, the
 smallest that has both of its ends, and joins two of its children there; so an open group shows the
@@ -19,12 +19,13 @@ from laminar.engine.graph.operation import GraphBody
 from laminar.engine.graph.text import spec_text
 
 from .items import CONTROL, DATA, REFERENCE, Edge, Item, Link
+from .places import places_of
 from .structure import structures
 
 ASIDE_DEGREE = 10  # so many neighbours in a group, at least, set an item aside
 _ASIDE_SHARE = 0.15  # of the group's items, at least
 _ASIDE_INSIDE = 0.25  # of the group's operations, at most
-_MOST_CHILDREN = 160  # of a group; what has more is divided
+_MOST_CHILDREN = 200  # of a group; what has more is divided
 _PART = 100  # items of a part
 _SERIES = 8  # so many operations of one op and base name become a group where there are many
 _LONGEST_ATTRIBUTE = 120  # characters
@@ -65,9 +66,10 @@ class GraphContents:
 
     def _build(self, named: Sequence[_Named]) -> list[int]:
         """Groups by scope; gives the item of each operation."""
+        places = places_of([(n.name, n.operation, [i for i, _, _ in n.links]) for n in named])
         scopes = {
             "/".join(parts[:i])
-            for parts in (n.name.split("/") for n in named)
+            for parts in (place.split("/") for place in places)
             for i in range(1, len(parts))
         }
         groups = {"": 0}
@@ -76,14 +78,16 @@ class GraphContents:
             found = groups.get(path)
             if found is None:
                 above, _, label = path.rpartition("/")
-                found = groups[path] = self._add(Item(label or "/", group(above), path))
+                found = groups[path] = self._add(
+                    Item(label or "/", group(above), path, is_scope=True)
+                )
             return found
 
         leaves = []
-        for entry in named:
-            above, _, label = entry.name.rpartition("/")
-            if entry.name in scopes:  # it stands with what is inside of its scope
-                above, label = entry.name, f"({label})"
+        for entry, place in zip(named, places, strict=True):
+            above, _, label = place.rpartition("/")
+            if place in scopes:  # it stands with what is inside of its scope
+                above, label = place, f"({label})"
             item = Item(label, group(above), entry.name, entry.operation, operations=1)
             cost = self._costs.get(entry.name)
             if cost is not None:
@@ -186,18 +190,22 @@ class GraphContents:
     def _aside(self, item: Item) -> list[int]:
         """The children of a group that have too many neighbours to be drawn among the others.
 
-        What most of the group is inside of stays.
+        Scopes that take from some and give to others are on the way of what is computed: they stay,
+        as does what most of the group is inside of.
         """
-        neighbours: dict[int, set[int]] = {}
+        before: dict[int, set[int]] = {}
+        after: dict[int, set[int]] = {}
         for edge in item.edges:
-            neighbours.setdefault(edge.source, set()).add(edge.target)
-            neighbours.setdefault(edge.target, set()).add(edge.source)
+            after.setdefault(edge.source, set()).add(edge.target)
+            before.setdefault(edge.target, set()).add(edge.source)
         least = max(ASIDE_DEGREE, _ASIDE_SHARE * len(item.children))
         most = max(1.0, _ASIDE_INSIDE * item.operations)
         return [
             child
             for child in item.children
-            if len(neighbours.get(child, ())) >= least and self.items[child].operations <= most
+            if len(before.get(child, set()) | after.get(child, set())) >= least
+            and self.items[child].operations <= most
+            and not (self.items[child].is_scope and child in before and child in after)
         ]
 
     # What is asked for

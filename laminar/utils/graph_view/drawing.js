@@ -1,7 +1,6 @@
 // The picture: a canvas that is drawn anew when something moves. What would be too small to be seen
 // is left out, so the whole of a large graph costs no more than a part of it.
 
-const FONT = "12px system-ui, sans-serif";
 const LEGEND = 40;  // pixels below the graph
 const SMALL = 7;  // pixels: the height below which a box has no text, and a group no inside
 
@@ -36,16 +35,27 @@ class Picture {
     this.request();
   }
 
-  fit(id = 0) {
+  // What is free of the panel and of the legend: width and height.
+  room() {
+    const panel = document.getElementById("panel"), {clientWidth, clientHeight} = this.canvas;
+    const isBeside = panel.clientWidth < clientWidth;
+    const width = clientWidth - (isBeside ? panel.clientWidth : 0);
+    return [width, clientHeight - (isBeside ? LEGEND : panel.clientHeight)];
+  }
+
+  fit() {
     layOut(this.items, this.items[0]);
-    const item = this.items[id], [x, y] = this.placeOf(id);
-    const {clientWidth} = this.canvas, clientHeight = this.canvas.clientHeight - LEGEND;
-    const most = id === 0 ? 1.5 : 1;
-    const scale = Math.min(most, clientWidth / (item.width + 40), clientHeight / (item.height + 40));
+    const {width, height} = this.items[0], [across, down] = this.room();
+    this.place(0, Math.min(1.5, across / (width + 40), down / (height + 40)));
+  }
+
+  // Brings the middle of an item to the middle of what is free.
+  place(id, scale) {
+    const item = this.items[id], [x, y] = this.placeOf(id), [across, down] = this.room();
     this.view = {
       scale,
-      x: clientWidth / 2 - scale * (x + item.width / 2),
-      y: clientHeight / 2 - scale * (y + item.height / 2),
+      x: across / 2 - scale * (x + item.width / 2),
+      y: down / 2 - scale * (y + item.height / 2),
     };
     this.request();
   }
@@ -63,14 +73,7 @@ class Picture {
 
   center(id) {
     layOut(this.items, this.items[0]);
-    const item = this.items[id], [x, y] = this.placeOf(id);
-    const scale = Math.min(1.2, Math.max(this.view.scale, 0.8));
-    this.view = {
-      scale,
-      x: this.canvas.clientWidth / 2 - scale * (x + item.width / 2),
-      y: this.canvas.clientHeight / 2 - scale * (y + item.height / 2),
-    };
-    this.request();
+    this.place(id, Math.min(1.2, Math.max(this.view.scale, 0.8)));
   }
 
   zoom(factor, x, y) {
@@ -107,13 +110,14 @@ class Picture {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue(name).trim();
     this.style = {front: read("--front"), faint: read("--faint"), line: read("--line"),
-      box: read("--box"), accent: read("--accent")};
+      box: read("--box"), back: read("--back"), accent: read("--accent")};
     this.colours.isDark = window.matchMedia("(prefers-color-scheme: dark)").matches;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
     context.font = FONT;
     context.textBaseline = "middle";
     this.drawn = 0;
+    this.labels = [];
     this.inside(this.items[0], view.x, view.y);
     document.body.dataset.drawn = this.drawn;
   }
@@ -123,7 +127,10 @@ class Picture {
     const {view, items} = this;
     const s = view.scale;
     const isSeen = s * LEAF > SMALL || group.children.some((id) => items[id].isOpen);
-    if (isSeen) for (const edge of group.layout.edges) this.edge(group, edge, x, y);
+    if (isSeen) {
+      for (const edge of group.layout.edges) this.edge(edge, x, y);
+      for (const edge of group.layout.edges) this.label(edge, x, y);
+    }
     for (const item of group.layout.aside) this.stubs(group, item, x, y);
     for (const child of group.children) {
       const item = items[child];
@@ -161,55 +168,102 @@ class Picture {
       if (s * HEADER > SMALL) this.text(item.label, x + 8 * s, y + s * HEADER * 0.6, width - 16 * s, s);
       this.inside(item, x, y);
     } else if (height > SMALL) {
-      const text = item.isGroup ? `${item.label} (${item.operations})` : item.label;
-      const colour = this.colours.textOn(item);
-      this.text(text, x + 8 * s, y + height / 2, width - 16 * s, s, colour);
+      context.textAlign = "center";
+      this.text(textOf(item), x + width / 2, y + height / 2, width - 12 * s, s, this.colours.textOn(item));
+      context.textAlign = "left";
     }
   }
 
-  text(text, x, y, width, scale, colour = this.style.front) {
+  // A text; `halo` is the colour of what is behind it, where lines would run through it.
+  text(text, x, y, width, scale, colour = this.style.front, halo = "") {
     const {context} = this;
     context.save();
     context.translate(x, y);
     context.scale(scale, scale);
+    const shown = shortened(text, width / scale);
+    if (halo) {
+      context.strokeStyle = halo;
+      context.lineWidth = 4;
+      context.lineJoin = "round";
+      context.strokeText(shown, 0, 0);
+    }
     context.fillStyle = colour;
-    context.fillText(shortened(text, width / scale), 0, 0);
+    context.fillText(shown, 0, 0);
     context.restore();
   }
 
-  edge(group, edge, x, y) {
-    const {context, view, style, items} = this;
+  // The points of an edge on the canvas, with its ends; null where it is not seen.
+  route(edge, x, y) {
+    const {view, items, canvas} = this;
     const s = view.scale;
-    if (s < 0.05) return;
     const from = items[edge.source], to = items[edge.target];
     const start = [from.x + from.width / 2, from.y + from.height];
     const end = [to.x + to.width / 2, to.y];
-    const points = [start, ...edge.points, end].map(([px, py]) => [x + s * px, y + s * py]);
+    const points = [start, ...edge.points, end].map(([px, py, turns]) => [x + s * px, y + s * py, turns]);
     const xs = points.map((p) => p[0]), ys = points.map((p) => p[1]);
-    if (Math.max(...xs) < 0 || Math.min(...xs) > this.canvas.clientWidth ||
-        Math.max(...ys) < 0 || Math.min(...ys) > this.canvas.clientHeight) return;
-    const isNear = this.selected && (edge.source === this.selected.id || edge.target === this.selected.id);
+    const isSeen = Math.max(...xs) >= 0 && Math.min(...xs) <= canvas.clientWidth &&
+      Math.max(...ys) >= 0 && Math.min(...ys) <= canvas.clientHeight;
+    return isSeen ? points : null;
+  }
+
+  isChosen(edge) {
+    return this.selected && (edge.source === this.selected.id || edge.target === this.selected.id);
+  }
+
+  edge(edge, x, y) {
+    const {context, view, style} = this;
+    const s = view.scale;
+    const points = s < 0.05 ? null : this.route(edge, x, y);
+    if (!points) return;
+    const isNear = this.isChosen(edge);
     context.strokeStyle = isNear ? style.accent : edge.kind === REFERENCE ? "#d97706" : style.faint;
     context.globalAlpha = isNear ? 1 : 0.65;
     context.lineWidth = (1 + Math.min(3, Math.log2(edge.count) / 2)) * Math.max(0.4, Math.min(1, s));
     context.setLineDash(edge.kind === CONTROL ? [2 * s + 1, 3 * s + 1] : []);
     context.beginPath();
-    context.moveTo(...points[0]);
+    context.moveTo(points[0][0], points[0][1]);
     for (let i = 1; i < points.length; i++) {
-      const [ax, ay] = points[i - 1], [bx, by] = points[i];
-      const middle = (by - ay) / 2;
-      context.bezierCurveTo(ax, ay + middle, bx, by - middle, bx, by);
+      const [ax, ay, turned] = points[i - 1], [bx, by, turns] = points[i];
+      if (turns) {
+        context.arcTo(bx, by, points[i + 1][0], points[i + 1][1], 8 * s);
+      } else if (turned) {
+        context.lineTo(bx, by);
+      } else {
+        const middle = (by - ay) / 2;
+        context.bezierCurveTo(ax, ay + middle, bx, by - middle, bx, by);
+      }
     }
     context.stroke();
     context.setLineDash([]);
-    if (s > 0.3) this.arrow(points[points.length - 1], s, points.length > 1 && end[1] < start[1]);
+    const [last, end] = points.slice(-2);
+    if (s > 0.3) this.arrow(end, s, end[1] < last[1]);
     context.globalAlpha = 1;
-    if (s > 0.55 && edge.kind === DATA && (edge.labelAt || isNear)) {
-      const at = edge.labelAt === "source" ? 1 : points.length - 1;
-      const [ax, ay] = points[at - 1], [bx, by] = points[at];
-      const text = edge.label || (edge.count > 1 ? `${edge.count} tensors` : "");
-      this.text(text, (ax + bx) / 2 + 4 * s, (ay + by) / 2, 160 * s, 0.8 * s, style.faint);
-    }
+  }
+
+  // The size of what goes along an edge, where no other stands.
+  label(edge, x, y) {
+    const {context, view, style} = this;
+    const s = view.scale;
+    const isNear = this.isChosen(edge);
+    if (s <= 0.55 || edge.kind !== DATA || !(edge.labelAt || isNear)) return;
+    const text = edge.label || (edge.count > 1 ? `${edge.count} tensors` : "");
+    const points = text ? this.route(edge, x, y) : null;
+    if (!points) return;
+    let at = edge.labelAt === "source" ? 1 : points.length - 1;
+    const turn = points.findIndex((p) => p[2]);
+    if (turn >= 0) at = turn + 3;  // above the next column
+    const [[ax, ay], [bx, by]] = [points[at - 1], points[at]];
+    const shown = shortened(text, 200);
+    const width = 0.8 * s * textWidth(shown) + 4, height = 12 * s;
+    const middle = [(ax + bx) / 2, (ay + by) / 2];
+    const box = [middle[0] - width / 2, middle[1] - height / 2, middle[0] + width / 2, middle[1] + height / 2];
+    const isFree = this.labels.every((l) =>
+      box[0] >= l[2] || box[2] <= l[0] || box[1] >= l[3] || box[3] <= l[1]);
+    if (!isFree) return;
+    this.labels.push(box);
+    context.textAlign = "center";
+    this.text(shown, middle[0], middle[1], 200 * s, 0.8 * s, isNear ? style.accent : style.faint, style.back);
+    context.textAlign = "left";
   }
 
   arrow([x, y], s, isUp) {
@@ -245,8 +299,9 @@ class Picture {
 }
 
 function shortened(text, width) {
-  const most = Math.max(1, Math.floor(width / 6.4));
-  return text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`;
+  const whole = textWidth(text);
+  if (whole <= width) return text;
+  return `${text.slice(0, Math.max(1, Math.floor(text.length * width / whole) - 1))}\u2026`;
 }
 
 // What colour an item has, by what the user wants to see.
@@ -269,7 +324,19 @@ class Colours {
     return this.hues.get(key);
   }
 
+  // Colours are kept until what they tell of, or the page, is another.
   of(item, isBorder = false) {
+    const key = `${this.by} ${this.isDark}`;
+    if (key !== this.key) {
+      this.key = key;
+      this.kept = [new Map(), new Map()];
+    }
+    const kept = this.kept[Number(isBorder)];
+    if (!kept.has(item.id)) kept.set(item.id, this.make(item, isBorder));
+    return kept.get(item.id);
+  }
+
+  make(item, isBorder) {
     const light = isBorder ? (this.isDark ? 55 : 60) : this.isDark ? 30 : 86;
     if (this.by === "time" || this.by === "memory") return this.heat(item);
     if (this.by === "device") {

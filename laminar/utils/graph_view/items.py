@@ -44,6 +44,7 @@ class Item:
         parent: the number of its group, -1 for the root.
         path: the scope, or the name of the operation.
         operation: None for a group.
+        is_scope: whether it is a group that the graph's names tell of.
         children: of a group, in the order of the graph.
         edges: of a group, between its children.
         aside: of a group, the children that are set aside.
@@ -56,6 +57,7 @@ class Item:
     parent: int
     path: str
     operation: Operation | None = None
+    is_scope: bool = False
     children: list[int] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     aside: list[int] = field(default_factory=list)

@@ -1,6 +1,7 @@
 // The page: mouse, keys, search, and what is open.
 
 const MOST_FOUND = 60;
+const MOST_OPENED = 220;  // items that are shown at first
 
 class App {
   constructor(model) {
@@ -11,26 +12,29 @@ class App {
     this.listen();
     new ResizeObserver(() => this.picture.resize()).observe(this.canvas);
     this.picture.resize();
-    this.openSingle();
+    this.openFirst();
     this.picture.fit();
     showLegend(this.picture);
     this.told();
   }
 
-  // A group that is the only one, and has all operations, is opened at once.
-  openSingle() {
-    let group = this.items[0];
-    while (group.children.length === 1 && this.items[group.children[0]].isGroup) {
-      group = this.items[group.children[0]];
+  // What holds most of the graph is opened at once, and a small graph whole.
+  openFirst() {
+    const count = this.items[0].operations;
+    let shown = this.items[0].children.length;
+    for (let group = this.items[0]; group; ) {
+      const inside = group.children.map((id) => this.items[id]);
+      group = inside.find((item) => item.isGroup && 2 * item.operations > count);
+      if (!group || (shown += group.children.length) > MOST_OPENED) break;
       group.isOpen = true;
     }
-    if (group.children.length <= 12 && this.items[0].operations <= 60) this.openAll(false);
+    if (shown <= 40 && count <= 60) this.openAll(false);
   }
 
   told() {
     const open = this.items.filter((item) => item.isGroup && item.isOpen).length - 1;
     const count = this.items[0].operations;
-    document.getElementById("status").textContent = `${count} operations, ${open} groups open`;
+    document.getElementById("status").textContent = `operations: ${count}, open groups: ${open}`;
     document.body.dataset.operations = count;
   }
 
@@ -116,7 +120,7 @@ class App {
       list.append(row);
     }
     if (count > MOST_FOUND) list.append(element("li", `and ${count - MOST_FOUND} more`));
-    if (!count) list.append(element("li", "nothing is called that"));
+    if (!count) list.append(element("li", "no operation or group has this name"));
   }
 
   listen() {
@@ -153,28 +157,39 @@ class App {
   }
 
   listenToMouse(canvas, picture) {
-    let last = null, hasMoved = false;
+    const down = new Map();  // pointer -> where it is: two fingers zoom
+    let hasMoved = false;
+    const middle = () => {
+      const places = [...down.values()];
+      const [x, y] = [0, 1].map((i) => places.reduce((sum, p) => sum + p[i], 0) / places.length);
+      return [x, y, places.length > 1 ? Math.hypot(places[0][0] - x, places[0][1] - y) : 1];
+    };
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
-      last = [event.offsetX, event.offsetY];
-      hasMoved = false;
+      hasMoved = down.size > 0;
+      down.set(event.pointerId, [event.offsetX, event.offsetY]);
     });
     canvas.addEventListener("pointermove", (event) => {
+      const last = down.get(event.pointerId);
       if (!last) return;
-      const [dx, dy] = [event.offsetX - last[0], event.offsetY - last[1]];
-      if (!hasMoved && Math.hypot(dx, dy) < 4) return;
+      const place = [event.offsetX, event.offsetY];
+      if (!hasMoved && Math.hypot(place[0] - last[0], place[1] - last[1]) < 4) return;
       hasMoved = true;
       canvas.classList.add("moving");
-      picture.view.x += dx;
-      picture.view.y += dy;
-      last = [event.offsetX, event.offsetY];
-      picture.request();
+      const [x, y, size] = middle();
+      down.set(event.pointerId, place);
+      const [newX, newY, newSize] = middle();
+      picture.view.x += newX - x;
+      picture.view.y += newY - y;
+      picture.zoom(newSize / Math.max(size, 1), newX, newY);
     });
-    canvas.addEventListener("pointerup", (event) => {
-      if (last && !hasMoved) this.select(picture.at(event.offsetX, event.offsetY));
-      last = null;
+    const up = (event) => {
+      const isClick = down.delete(event.pointerId) && !hasMoved && event.type === "pointerup";
+      if (isClick) this.select(picture.at(event.offsetX, event.offsetY));
       canvas.classList.remove("moving");
-    });
+    };
+    canvas.addEventListener("pointerup", up);
+    canvas.addEventListener("pointercancel", up);
     canvas.addEventListener("dblclick", (event) => {
       const item = picture.at(event.offsetX, event.offsetY);
       if (item?.isGroup) this.toggle(item);

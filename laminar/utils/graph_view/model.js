@@ -45,7 +45,7 @@ async function readModel() {
 function countAlike(items) {
   const counts = new Map();
   for (const item of items) {
-    if (item.isGroup && item.operations > 1) {
+    if (item.isGroup) {
       counts.set(item.structure, (counts.get(item.structure) || 0) + 1);
     }
   }

@@ -20,21 +20,21 @@ function showPanel(app, item) {
   if (item.isGroup) {
     panel.append(element("p", `${item.operations} operations`, "faint"));
     const alike = app.model.alike.get(item.structure) || 0;
-    if (alike > 1) panel.append(element("p", `${alike} groups are built alike`, "faint"));
+    if (alike > 1) panel.append(element("p", `${alike} groups have this structure`, "faint"));
   } else {
     panel.append(element("p", item.op, "faint"));
-    if (item.outputs) part("gives", element("code", item.outputs));
-    if (item.line) part("made at", element("p", item.line), element("pre", item.code));
-    if (item.layer) part("in the layer", element("p", item.layer));
-    if (item.device) part("on", element("p", item.device));
+    if (item.outputs) part("outputs", element("code", item.outputs));
+    if (item.line) part("created at", element("p", item.line), element("pre", item.code));
+    if (item.layer) part("layer", element("p", item.layer));
+    if (item.device) part("device", element("p", item.device));
   }
   if (item.micros !== null) {
-    part("the traced step", element("p", `${micros(item.micros)}, gave ${bytes(item.bytes)}`));
+    part("the traced step", element("p", `${micros(item.micros)}, output ${bytes(item.bytes)}`));
   }
   if (!item.isGroup) {
     if (item.attributes) part("attributes", element("pre", item.attributes));
-    links(app, part, "takes", item.inputs);
-    links(app, part, "is taken by", item.consumers);
+    links(app, part, "inputs", item.inputs);
+    links(app, part, "consumers", item.consumers);
   }
 }
 
@@ -82,17 +82,18 @@ function showLegend(picture) {
   if (colours.by === "device") {
     for (const device of model.devices) {
       const light = colours.isDark ? 30 : 86;
-      entry(`hsl(${colours.hue(`device ${device}`)} 55% ${light}%)`, device || "no device asked for");
+      entry(`hsl(${colours.hue(`device ${device}`)} 55% ${light}%)`, device || "no device requested");
     }
   } else if (colours.by === "structure") {
-    legend.append(element("span", "one colour: groups that are built alike; grey: alone"));
+    legend.append(element("span", "groups of one colour have identical structure; grey: unique"));
   } else {
     const most = colours.most[colours.by];
     const end = colours.by === "time" ? micros(most) : bytes(most);
     entry("linear-gradient(90deg, hsl(50 90% 90%), hsl(0 90% 52%))",
       most ? `0 to ${end} (an operation)` : "nothing was traced", "wide");
   }
-  entry("#69748a", "tensors");
-  entry("repeating-linear-gradient(90deg, #69748a 0 2px, transparent 2px 5px)", "control");
-  entry("#d97706", "references");
+  entry("#69748a", "tensors", "line");
+  entry("repeating-linear-gradient(90deg, #69748a 0 2px, transparent 2px 5px)", "control", "line");
+  entry("#d97706", "references", "line");
+  legend.append(element("span", "click: details; double click: open or close a group"));
 }

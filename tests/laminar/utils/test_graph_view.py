@@ -73,6 +73,30 @@ def test_groups_and_the_edges_between_them() -> None:
         contents.children("gone")
 
 
+def test_weights_and_gradients_stand_with_their_layers() -> None:
+    inputs = layers.Input((3,))
+    model = laminar.Model(inputs, layers.Dense(2, name="head")(inputs), name="net")
+    optimizer = laminar.optimizers.SGD(momentum=0.9, name="sgd")
+
+    @laminar.function
+    def step(x: Any) -> None:
+        with engine.GradientTape() as tape:
+            loss = ops.mean(model(x))
+        weights = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+
+    step(np.ones((1, 3), "float32"))
+    contents = GraphContents(step.traces[0].graph)
+    assert {"net", "gradients", "sgd", "x"} <= by_label(contents.children()).keys()
+    assert "head" not in by_label(contents.children())
+    assert {"kernel", "bias", "MatMul"} <= by_label(contents.children("net/head")).keys()
+    assert "MatMul" in by_label(contents.children("gradients/net/head"))
+    updates = by_label(contents.children("sgd"))
+    assert {"head_kernel", "head_bias"} <= updates.keys()
+    assert updates["head_kernel"].structure == updates["head_bias"].structure
+    assert any(item.startswith("Assign") for item in by_label(contents.children("sgd/head_bias")))
+
+
 def test_what_is_alike_and_what_stands_aside() -> None:
     contents = GraphContents(network()[0])
     top = by_label(contents.children())
@@ -98,7 +122,7 @@ def test_many_operations_are_divided_soon() -> None:
     assert time.process_time() - start < 15  # a third of that on a machine that does nothing else
     assert len(page) < 1 << 20
     items = tables_of(page)["items"]
-    assert max(len(row[6]) for row in items) <= 160
+    assert max(len(row[6]) for row in items) <= 200
     assert items[0][3] == 36001
     leaves = [row for row in items if row[9] is not None]
     assert len(leaves) == 36001
@@ -196,6 +220,15 @@ def test_the_page_shows_the_graph(chromium: Browser, tmp_path: Path) -> None:
     closed = int(chromium.run("return document.body.dataset.drawn"))
     assert closed == len(GraphContents(graph).children())
     assert colours(chromium.screenshot(tmp_path / "closed.png")) > 30
+    # Nothing lies on anything else.
+    overlaps = chromium.run(
+        "graphView.openAll(); graphView.picture.draw(); const items = graphView.items;"
+        "return items.filter((g) => g.isGroup && g.layout).flatMap((g) => g.children.flatMap("
+        "(a) => g.children.filter((b) => a < b && items[a].x < items[b].x + items[b].width &&"
+        " items[b].x < items[a].x + items[a].width && items[a].y < items[b].y + items[b].height &&"
+        " items[b].y < items[a].y + items[a].height).map((b) => [items[a].label, items[b].label])))"
+    )
+    assert overlaps == []
     # Search, then a click on what was found.
     chromium.run(
         "const s = document.getElementById('search'); s.value = 'enc matmul';"
@@ -229,6 +262,26 @@ def test_the_page_shows_the_graph(chromium: Browser, tmp_path: Path) -> None:
     )
     assert chromium.run("return graphView.items.find((i) => i.label === 'enc').isOpen")
     assert not chromium.errors()
+
+
+@pytest.mark.slow
+def test_a_wide_graph_is_of_the_shape_of_a_screen(chromium: Browser, tmp_path: Path) -> None:
+    """Many inputs of one operation, and many parts that nothing joins: no line of slivers."""
+    graph = engine.Graph()
+    with graph.as_default():
+        x = engine.placeholder("float32", [2], name="x")
+        for i in range(60):
+            with engine.name_scope(f"part_{i}"):
+                ops.tanh(engine.placeholder("float32", [2]))
+        ops.concatenate([ops.tanh(x) for _ in range(60)])
+    chromium.open(view_graph(graph, tmp_path / "g.html"))
+    chromium.run("graphView.picture.fit(); graphView.picture.draw()")
+    root, scale = chromium.run(
+        "const r = graphView.items[0]; return [[r.width, r.height], graphView.picture.view.scale]"
+    )
+    assert 0.5 < root[0] / root[1] < 4
+    assert scale > 0.5  # texts can be read
+    assert colours(chromium.screenshot(tmp_path / "wide.png")) > 20
 
 
 @pytest.mark.slow
