@@ -9,7 +9,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
-from laminar.engine.source import warn
 
 from .engine_group import (
     Loop,
@@ -18,6 +17,7 @@ from .engine_group import (
     check_servers,
     place_on,
     task_configs,
+    with_restarts,
 )
 
 _WHO: Final = "train_on_dask"
@@ -57,7 +57,7 @@ def train_on_dask(
         config: what it is given.
         num_processes: how many of Dask's workers take part, by default those that are there.
         num_servers: how many of these are servers.
-        max_restarts: how often it is begun again when it fails.
+        max_restarts: how often a training that fails is restarted.
 
     Raises:
         FailedPreconditionError: Dask is missing, or two of its workers are of one process.
@@ -86,16 +86,7 @@ def train_on_dask(
     remedy = "start more workers; num_processes counts the servers, too"
     check_servers(_WHO, num_servers, size, remedy)
     loop = Loop(train, config)
-    for left in reversed(range(max_restarts + 1)):
-        try:
-            return _trained(client, loop, size, num_servers)
-        except InvalidArgumentError:
-            raise
-        except Exception as error:
-            if not left:
-                raise
-            warn(f"{_WHO}: it failed and is begun again, {left} restarts are left: {error}")
-    raise AssertionError("the last one returns or raises")
+    return with_restarts(_WHO, lambda: _trained(client, loop, size, num_servers), max_restarts)
 
 
 def _trained(client: Any, loop: Loop, size: int, num_servers: int) -> Any:

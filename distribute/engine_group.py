@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.source import warn
 
 from .parameter_server import end_what_is_led
 from .resolvers.mpi import free_port
@@ -39,6 +40,29 @@ def check_restarts(who: str, max_restarts: Any) -> None:
         raise InvalidArgumentError(
             f"{who}: max_restarts must be a whole number from 0 on, got {max_restarts!r}"
         )
+
+
+def with_restarts(who: str, train: Callable[[], Any], max_restarts: int) -> Any:
+    """What `train` gives, which is called again, with a warning, where it fails.
+
+    Args:
+        who: whose name the warning has.
+        train: the whole training, once.
+        max_restarts: how often it is called again.
+
+    Raises:
+        InvalidArgumentError: from `train`, at once: another try would fail the same way.
+        Exception: of the last try.
+    """
+    for left in range(max_restarts, 0, -1):
+        try:
+            return train()
+        except InvalidArgumentError:
+            raise
+        except Exception as error:
+            line = str(error).partition("\n")[0]
+            warn(f"{who}: the training failed and is restarted, {left} restarts are left: {line}")
+    return train()
 
 
 def place_on(host: str) -> tuple[str, int]:

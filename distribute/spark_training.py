@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.engine.source import warn
 
 from .engine_group import (
     Loop,
@@ -16,6 +15,7 @@ from .engine_group import (
     check_servers,
     place_on,
     task_configs,
+    with_restarts,
 )
 
 _WHO: Final = "train_on_spark"
@@ -45,7 +45,7 @@ def train_on_spark(
         config: what it is given.
         num_processes: how many tasks the stage has.
         num_servers: how many of these are servers.
-        max_restarts: how often it is begun again when it fails.
+        max_restarts: how often a training that fails is restarted.
 
     Raises:
         FailedPreconditionError: PySpark is missing.
@@ -72,16 +72,12 @@ def train_on_spark(
             remedy="context = session.sparkContext",
         )
     task = _Task(Loop(train, config), num_servers)
-    for left in reversed(range(max_restarts + 1)):
-        stage = context.parallelize(range(num_processes), num_processes).barrier()
-        try:
-            return stage.mapPartitions(task).collect()[0]
-        except Exception as error:
-            if not left:
-                raise
-            line = str(error).partition("\n")[0]
-            warn(f"{_WHO}: it failed and is begun again, {left} restarts are left: {line}")
-    raise AssertionError("the last one returns or raises")
+
+    def stage() -> Any:
+        tasks = context.parallelize(range(num_processes), num_processes).barrier()
+        return tasks.mapPartitions(task).collect()[0]
+
+    return with_restarts(_WHO, stage, max_restarts)
 
 
 class _Task:

@@ -62,7 +62,7 @@ def folders(tmp_path: Path, run: Callable[[dict[str, Any]], Any], victim: str) -
 
 
 @pytest.mark.slow  # processes are started again
-@pytest.mark.filterwarnings("ignore:train_on_dask. it failed and is begun again")
+@pytest.mark.filterwarnings("ignore:train_on_dask. the training failed and is restarted")
 @pytest.mark.parametrize("victim", ["worker1", "ps0", "worker0"])
 def test_dask(dask: Any, tmp_path: Path, victim: str) -> None:
     def run(config: dict[str, Any]) -> Any:
@@ -74,7 +74,7 @@ def test_dask(dask: Any, tmp_path: Path, victim: str) -> None:
 
 
 @pytest.mark.slow  # a JVM, and processes that are started again
-@pytest.mark.filterwarnings("ignore:train_on_spark. it failed and is begun again")
+@pytest.mark.filterwarnings("ignore:train_on_spark. the training failed and is restarted")
 @pytest.mark.parametrize("victim", ["worker1", "worker0"])
 def test_spark(spark: Any, tmp_path: Path, victim: str) -> None:
     def run(config: dict[str, Any]) -> Any:
