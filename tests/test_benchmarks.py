@@ -130,6 +130,19 @@ def test_foreign_processes_spin_while_a_block_runs() -> None:
         parse(["--busy", "-1"])
 
 
+def test_they_end_with_a_benchmark_that_is_killed() -> None:
+    program = (
+        "import os, subprocess, sys; from benchmarks.foreign_load import foreign_load\n"
+        "with foreign_load([int(sys.argv[1])], 1):\n"
+        "    os._exit(0)"
+    )
+    core = str(machine.usable_cores()[0])
+    # The process that spins inherits stderr: it is at its end when the last that has it has ended.
+    subprocess.run(
+        [sys.executable, "-c", program, core], cwd=ROOT, stderr=subprocess.PIPE, timeout=20
+    )
+
+
 def test_another_checkout_runs_in_turns_with_this_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
