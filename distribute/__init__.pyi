@@ -1,6 +1,12 @@
+from . import launch as launch
 from . import resolvers as resolvers
 from .async_replicas import AsyncReplicas as AsyncReplicas
 from .cluster_spec import ClusterSpec as ClusterSpec
+from .collectives.functional import all_gather as all_gather
+from .collectives.functional import all_reduce as all_reduce
+from .collectives.functional import barrier as barrier
+from .collectives.functional import broadcast as broadcast
+from .collectives.functional import reduce_scatter as reduce_scatter
 from .connecting import connect_to_cluster as connect_to_cluster
 from .coordinator import Coordinator as Coordinator
 from .dask_training import train_on_dask as train_on_dask

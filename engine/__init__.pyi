@@ -31,6 +31,7 @@ from .functions import numpy_function as numpy_function
 from .functions import py_function as py_function
 from .functions import scan as scan
 from .functions import switch_case as switch_case
+from .functions import vmap as vmap
 from .functions import while_loop as while_loop
 from .functions import wrap_function as wrap_function
 from .gradients import GradientTape as GradientTape
@@ -92,6 +93,7 @@ from .ops.array.partition import dynamic_stitch as dynamic_stitch
 from .ops.array.unique import unique_with_counts as unique_with_counts
 from .ops.control.dataflow import close_loop as close_loop
 from .ops.control.dataflow import enter as enter
+from .ops.control.dataflow import exit as exit
 from .ops.control.dataflow import exit_loop as exit_loop
 from .ops.control.dataflow import loop_cond as loop_cond
 from .ops.control.dataflow import merge as merge
@@ -157,6 +159,8 @@ from .passes import pass_names as pass_names
 from .passes import register_pass as register_pass
 from .passes import run_passes as run_passes
 from .passes import unregister_pass as unregister_pass
+from .programs import load_model as load_model
+from .programs import save_model as save_model
 from .runtime import InteractiveSession as InteractiveSession
 from .runtime import Machine as Machine
 from .runtime import RunMetadata as RunMetadata

@@ -37,11 +37,13 @@ from .dtype_policies import DTypePolicy as DTypePolicy
 from .dtype_policies import FloatDTypePolicy as FloatDTypePolicy
 from .engine import device as device
 from .engine import errors as errors
+from .engine import list_devices as list_devices
 from .engine import name_scope as name_scope
 from .engine.compiler.native.threads import set_threads as set_threads
 from .engine.functions import custom_gradient as custom_gradient
 from .engine.functions import do_not_convert as do_not_convert
 from .engine.functions import function as function
+from .engine.functions import vmap as vmap
 from .engine.gradients import GradientTape as GradientTape
 from .engine.gradients import grad as grad
 from .engine.gradients import value_and_grad as value_and_grad

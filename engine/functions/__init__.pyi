@@ -20,4 +20,5 @@ from .py_function import py_function as py_function
 from .remat import remat as remat
 from .signature import PYTHON_VALUE as PYTHON_VALUE
 from .signature import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE
+from .vectorize import vmap as vmap
 from .wrap_function import wrap_function as wrap_function

@@ -257,6 +257,9 @@ def exit_loop(data: Any, *, name: str | None = None) -> Tensor:
     return _exit(data, name=name)
 
 
+exit = exit_loop  # its name beside enter and merge; here, where Python has another, it is not used
+
+
 def next_iteration(data: Any, *, name: str | None = None) -> Tensor:
     """`data` in the next iteration; give it to the loop's Merge with `close_loop`.
 
