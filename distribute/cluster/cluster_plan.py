@@ -30,7 +30,6 @@ from .messages import messages, read_metadata, write_options
 from .peers import NO_DEADLINE_SECONDS, LocalCall, LocalPeer, Peer, Reply, call_all, first_error
 from .registered_graphs import write_part
 from .tasks import task_of
-from .worker import Worker
 
 # How long tasks have to answer where no step waits, and to tidy up after one that failed.
 _ANSWER_SECONDS = 60.0
@@ -47,13 +46,16 @@ class SessionTask:
         name: "/job:worker/task:1".
         peer: its worker.
         incarnation: which life of it the session began with.
-        worker: the worker itself, where it is in this process.
     """
 
     name: str
     peer: Peer
     incarnation: int
-    worker: Worker | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its worker is in this process."""
+        return isinstance(self.peer, LocalPeer)
 
 
 class ClusterMachine(Machine):
@@ -160,7 +162,7 @@ class ClusterPlan:
             by_task.setdefault(task_of(device), []).append(part)
         self.shares = [_Share(machine.tasks[name], parts) for name, parts in by_task.items()]
         # What runs in this process comes last: this thread runs it, after the others have begun.
-        self.shares.sort(key=lambda share: share.task.worker is not None)
+        self.shares.sort(key=lambda share: share.task.is_here)
         for share in self.shares:
             share.fetches = [i for part in share.parts for i, _ in part.fetches]
         self._passed = passed_on(step)
@@ -283,7 +285,7 @@ class ClusterPlan:
 
         It is taken to show what it says in the middle of the call, of the shortest of some.
         """
-        if task.worker is not None:
+        if task.is_here:
             return 0.0
         found: list[tuple[float, float]] = []
         for _ in range(_CLOCK_CALLS):
@@ -358,26 +360,24 @@ class _Running:
                 self._barrier.report(None)
 
         message = self._plan.message(share, self._step_id, self._options)
-        worker, peer = share.task.worker, share.task.peer
-        if worker is None or not isinstance(peer, LocalPeer):
+        peer = share.task.peer
+        if not isinstance(peer, LocalPeer):
             self._calls.append(
                 peer.begin(
                     "RunGraph", message, values, timeout_seconds=NO_DEADLINE_SECONDS, done=done
                 )
             )
             return
-        call = LocalCall()
+        call = LocalCall(self._step.frame)
         self._calls.append(call.end)
         try:
-            reply = worker.run_graph(message, values, call, self._step.frame)
+            reply = peer.run("RunGraph", message, values, call)
         except LaminarError as error:
             done(None, error)
         except BaseException as error:
             self._barrier.report(error)
         else:
             done(reply, None)
-        finally:
-            call.end()
 
     def clean_up(self, *, failed: bool) -> None:
         """Have the tasks told that the step is over; where it failed, wait until they know it."""

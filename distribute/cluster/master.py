@@ -164,8 +164,7 @@ class Master:
         tasks = {}
         for name in names:
             attributes = [read_device(d) for d in found[name].device]
-            worker = self._worker if name == own else None
-            task = SessionTask(name, self._peers[name], found[name].incarnation, worker)
+            task = SessionTask(name, self._peers[name], found[name].incarnation)
             tasks[name] = (
                 task,
                 [
@@ -297,8 +296,12 @@ class Master:
     # The cluster
 
     def _list_devices(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        if message.session_handle:
+            devices = list(self._session(message.session_handle, call).devices)
+        else:
+            devices = [d for _, found in self._discover(self._config, call).values() for d in found]
         reply = messages().ListDevicesResponse()
-        for device in self._session(message.session_handle, call).devices:
+        for device in devices:
             write_device(reply.device.add(), device)
         return Reply(reply)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from laminar.engine.errors import AbortedError, CancelledError, InternalError, LaminarError
+from laminar.engine.runtime.call_frame import CallFrame
 from laminar.engine.runtime.workers import WORKERS
 
 from ..wire import Channels
@@ -46,11 +47,16 @@ Cancel: TypeAlias = Callable[[], None]
 
 
 class LocalCall:
-    """A call within a process."""
+    """A call within a process.
+
+    Args:
+        frame: the slots of the step that it is for, where that is fed bit by bit.
+    """
 
     identity = "local"
 
-    def __init__(self) -> None:
+    def __init__(self, frame: CallFrame | None = None) -> None:
+        self.frame = frame
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], object]] | None = []
 

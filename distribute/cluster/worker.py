@@ -42,7 +42,6 @@ from laminar.engine.runtime import (
     StepContext,
     run_watched,
 )
-from laminar.engine.runtime.call_frame import CallFrame
 from laminar.engine.runtime.pool import inter_op_threads
 from laminar.engine.runtime.rendezvous import Arrival, Receiver, RendezvousKey
 from laminar.engine.runtime.resources import ResourceManager
@@ -57,7 +56,7 @@ from .messages import (
     write_device,
     write_metadata,
 )
-from .peers import NO_DEADLINE_SECONDS, Call, Reply, Service
+from .peers import NO_DEADLINE_SECONDS, Call, LocalCall, Reply, Service
 from .registered_graphs import RegisteredGraph, read_parts
 from .remote_rendezvous import RemoteRendezvous
 from .roots import Roots
@@ -147,7 +146,7 @@ class Worker:
                 "DeleteWorkerSession": self._delete_session,
                 "RegisterGraph": self._register_graph,
                 "DeregisterGraph": self._deregister_graph,
-                "RunGraph": self.run_graph,
+                "RunGraph": self._run_graph,
                 "CleanupGraph": self._cleanup_graph,
                 "CleanupAll": self._cleanup_all,
                 "Heartbeat": self._heartbeat,
@@ -273,10 +272,7 @@ class Worker:
 
     # Steps
 
-    def run_graph(
-        self, message: Any, values: Sequence[Any], call: Call, frame: CallFrame | None = None
-    ) -> Reply:
-        """The task's share of a step; `frame` is that of a step that is fed bit by bit."""
+    def _run_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
         self._check_incarnation(message.incarnation)
         session = self._session(message.session_handle, call.identity)
         graph = session.graphs.get(message.graph_handle)
@@ -290,7 +286,8 @@ class Worker:
         try:
             step = self.steps.begin(step_id, message.session_handle, context.cancellation)
             meeting = context.rendezvous = step.rendezvous
-            context.undo, context.frame = step.undo, frame
+            context.undo = step.undo
+            context.frame = call.frame if isinstance(call, LocalCall) else None
             meeting.pull = functools.partial(self._pull, session, step_id, step)
             is_traced = message.options.trace or self.traces.is_on
             step.transfers = [] if is_traced else None

@@ -99,6 +99,33 @@ def test_a_worker_tells_of_itself(channel: Any) -> None:
     assert (beat.incarnation, list(beat.unknown)) == (status.incarnation, ["none"])
 
 
+def test_the_devices_of_all_tasks_are_listed_without_a_session(channel: Any) -> None:
+    listed = Stub(channel, "MasterService").ListDevices(messages.ListDevicesRequest()).device
+    assert [d.name for d in listed] == [f"/job:worker/task:{i}/device:cpu:0" for i in (0, 1)]
+    assert all(d.incarnation for d in listed)
+
+
+def test_the_log_has_the_calls_of_the_master_in_the_same_process(
+    cluster: LocalCluster, channel: Any
+) -> None:
+    worker = Stub(channel, "WorkerService")
+    graph = eng.Graph()
+    with graph.as_default():
+        with eng.device("/job:worker/task:1"):
+            there = eng.constant([1.0]) * 2.0
+        with eng.device("/job:worker/task:0"):
+            y = there + 1.0
+    with eng.Session(cluster.target(), graph=graph) as session:
+        worker.Logging(messages.LoggingRequest(record=True))
+        for _ in range(3):
+            assert session.run(y) == [3.0]
+        calls = list(worker.Logging(messages.LoggingRequest(record=False)).call)
+    assert sum(c.method == "RegisterGraph" for c in calls) == 1
+    steps = [c.step_id for c in calls if c.method == "RunGraph"]
+    assert len(set(steps)) == len(steps) == 3
+    assert min(steps) >= 1 << 56
+
+
 def test_steps_of_all_sessions_are_traced(cluster: LocalCluster, channel: Any) -> None:
     worker = Stub(channel, "WorkerService")
 

@@ -89,6 +89,14 @@ def test_joining_one_that_was_not_started_stops_it() -> None:
         server.start()
 
 
+def test_one_that_was_not_started_gives_up_its_port() -> None:
+    (address,) = free_addresses(1)
+    for end in (Server.stop, Server.join):
+        end(Server({"local": [address]}, start=False))
+        with Server({"local": [address]}) as server:
+            assert server.target == f"grpc://{address}"
+
+
 def test_nothing_is_left_of_a_server() -> None:
     before = set(threading.enumerate())
     with local_cluster({"worker": 2}) as cluster, eng.Graph().as_default():
