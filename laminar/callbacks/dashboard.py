@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ class Dashboard(Callback):
             `validation_data` of `fit` is not known here, so there are none.
         every: steps between two looks; each costs a prediction of the batch and the test examples.
         image_shape: (height, width) or (height, width, channels) of the inputs, where these are
-            flat.
+            flat; a row of 784 numbers, say, is taken for a square image without that.
         names: of the classes.
 
     Raises:
@@ -166,6 +167,8 @@ class Dashboard(Callback):
 
     def _images(self, x: Array) -> Array:
         shape = x.shape[1:] if self._image_shape is None else self._image_shape
+        if len(shape) == 1 and (side := math.isqrt(shape[0])) ** 2 == shape[0]:
+            shape = side, side
         if len(shape) not in (2, 3) or (len(shape) == 3 and shape[-1] not in (1, 3)):
             raise ShapeError(
                 f"Dashboard: inputs of shape {x.shape[1:]} are no images",

@@ -101,6 +101,13 @@ def test_one_hot_labels_flat_inputs_and_two_classes(tmp_path: Path) -> None:
     guesses = np.asarray(flat.predict(x, verbose=0))[:, 0] > 0.5
     assert board.record.accuracies["training"] == [pytest.approx(np.mean(guesses == (y > 0.5)))]
 
+    assert board.record.batch is not None
+    np.testing.assert_array_equal(board.record.batch.images, X)
+    board = Dashboard(tmp_path / "square.png", every=1)  # rows of 16 are images of 4 x 4
+    flat.fit(x, y, batch_size=12, shuffle=False, verbose=0, callbacks=[board])
+    assert board.record.batch is not None
+    np.testing.assert_array_equal(board.record.batch.images, X)
+
     model = classifier()
     model.compile("sgd", "categorical_crossentropy")
     board = Dashboard(tmp_path / "b.png", every=1)
@@ -181,8 +188,10 @@ def test_mistakes(tmp_path: Path) -> None:
         Dashboard("a.png", (X, Y[:3]))
     flat = laminar.Sequential([layers.Input((16,)), layers.Dense(3)])
     flat.compile("sgd", laminar.losses.SparseCategoricalCrossentropy(from_logits=True))
-    with pytest.raises(ShapeError, match=r"inputs of shape \(16,\) are no images"):
-        flat.fit(X.reshape(12, 16), Y, verbose=0, callbacks=[Dashboard(tmp_path / "a.png")])
+    small = laminar.Sequential([layers.Input((15,)), layers.Dense(3)])
+    small.compile("sgd", laminar.losses.SparseCategoricalCrossentropy(from_logits=True))
+    with pytest.raises(ShapeError, match=r"inputs of shape \(15,\) are no images"):
+        small.fit(np.zeros((12, 15)), Y, verbose=0, callbacks=[Dashboard(tmp_path / "a.png")])
     board = Dashboard(tmp_path / "a.png", image_shape=(3, 3))
     with pytest.raises(ShapeError, match=r"image_shape is \(3, 3\), but an input has the shape"):
         flat.fit(X.reshape(12, 16), Y, verbose=0, callbacks=[board])
