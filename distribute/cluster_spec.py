@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laminar.engine.errors import DataLossError, InvalidArgumentError
+from laminar.engine.errors import ArgumentTypeError, DataLossError, InvalidArgumentError
 
 _JOB = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)  # what can stand in "/job:..."
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})", re.ASCII)
@@ -136,7 +136,7 @@ def _jobs_of(cluster: Any) -> dict[Any, Any]:
         except Exception as cause:  # DecodeError; its module differs between implementations
             raise DataLossError(f"the bytes are not a ClusterDef: {cause}") from cause
     if not isinstance(message, _messages().ClusterDef):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"ClusterSpec: expected jobs with the addresses of their tasks, got {cluster!r}",
             remedy='write it as {"ps": ["host0:2222"], "worker": ["host1:2222", "host2:2222"]}',
         )
@@ -162,7 +162,7 @@ def _tasks_of(job: str, tasks: Any) -> dict[int, str]:
     elif isinstance(tasks, Sequence) and not isinstance(tasks, str | bytes):
         numbered = dict(enumerate(tasks))
     else:
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"job {job!r}: expected the addresses of its tasks, got {tasks!r}",
             remedy='write a list ["host:2222", ...], or {0: "host:2222", ...}',
         )

@@ -130,6 +130,17 @@ class InvalidArgumentError(LaminarError, ValueError):
     error_code = 3
 
 
+class ArgumentTypeError(InvalidArgumentError, TypeError):
+    """An argument is of a kind that is not taken: a number in place of a tensor, say.
+
+    Examples:
+        >>> engine.Session(graph="graph")
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.ArgumentTypeError: Session: graph must be a Graph, got ...
+    """
+
+
 class UnknownSizeError(InvalidArgumentError, TypeError):
     """Python asks for the length of what has none before run time.
 

@@ -11,6 +11,7 @@ from . import distribute as distribute
 from . import distribution as distribution
 from . import dtype_policies as dtype_policies
 from . import engine as engine
+from . import errors as errors
 from . import export as export
 from . import initializers as initializers
 from . import layers as layers
@@ -36,7 +37,6 @@ from .constraints import Constraint as Constraint
 from .dtype_policies import DTypePolicy as DTypePolicy
 from .dtype_policies import FloatDTypePolicy as FloatDTypePolicy
 from .engine import device as device
-from .engine import errors as errors
 from .engine import list_devices as list_devices
 from .engine import name_scope as name_scope
 from .engine.compiler.native.threads import set_threads as set_threads

@@ -15,6 +15,7 @@ from ..cuda import loading
 from ..cuda.cupy_gpu import CupyGpu
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..graph import DeviceSpec, Operation
+from ..graph.device import know_device_type
 from ..late import later
 from ..ops.core.cluster import Compiler
 from ..ops.core.registry import HOST_TYPE
@@ -65,13 +66,14 @@ def register_device(
         ... )
         >>> engine.unregister_device("mine")
     """
-    found = DeviceSpec.from_string(f"/device:{device_type}:0").device_type
+    found = DeviceSpec.from_string(f"/device:{device_type}:0").kind
     assert found is not None
     with _lock:
         if found in factories:
             raise AlreadyExistsError(f"the device type {found!r} is registered already")
         load = {} if compiler is None else {"compiler": loaded_once(compiler)}
         factories[found] = DeviceFactory(make, available, default, priority, memory_bytes, **load)
+        know_device_type(found)
     _devices.cache_clear()
 
 
@@ -151,7 +153,7 @@ class DeviceSet(Sequence[Device]):
         """
         found = [d for d in self._devices if spec.is_compatible_with(d.spec)]
         if not found:
-            reason = self.missing.get(spec.device_type or "")
+            reason = self.missing.get(spec.kind or "")
             raise NotFoundError(
                 f"no device is named {spec.to_string()!r}; there are "
                 f"{', '.join(d.name for d in self._devices)}",
@@ -421,7 +423,7 @@ def prepare_compilers() -> None:
 
 def is_on_host(name: str) -> bool:
     """Whether a device's name says that the host's own kernels compute there."""
-    return DeviceSpec.from_string(name).device_type == HOST_TYPE
+    return DeviceSpec.from_string(name).kind == HOST_TYPE
 
 
 _MANY = 1 << 16  # CPU devices are shares of the host: there is no most that matters

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from ..errors import InvalidArgumentError
+from ..errors import ArgumentTypeError, InvalidArgumentError
 from ..source import inside_scope
 from ..tree import flatten
 from .default import building, get_default_graph
@@ -39,7 +39,8 @@ def name_scope(
         values: tensors of a graph, in which the block then builds.
 
     Raises:
-        InvalidArgumentError: the name is no string.
+        ArgumentTypeError: the name is no string.
+        InvalidArgumentError: the values belong to different graphs.
 
     Examples:
         >>> with engine.Graph().as_default(), engine.name_scope("layer"):
@@ -48,7 +49,7 @@ def name_scope(
     """
     name = default_name if name is None else name
     if name is not None and not isinstance(name, str):
-        raise InvalidArgumentError(f"name_scope: a name is a string, got {name!r}")
+        raise ArgumentTypeError(f"name_scope: a name is a string, got {name!r}")
     graph = _entered_by(values)
     entered = nullcontext() if graph is None else graph.as_default()
     with entered, (graph or graph_of(())).name_scope(name) as scope, inside_scope(name):
@@ -60,7 +61,13 @@ def _entered_by(values: Iterable[Any]) -> Graph | None:
     now = building()
     if now is not None and now.captures_values:  # a body takes what is outside of it
         return None
-    found = next((x.graph for x in values if isinstance(x, GraphTensor)), None)
+    graphs = {id(x.graph): x.graph for x in values if isinstance(x, GraphTensor)}
+    if len(graphs) > 1 and not any(graph.captures_values for graph in graphs.values()):
+        raise InvalidArgumentError(
+            "name_scope: the values belong to different graphs",
+            remedy="build all of them in one graph",
+        )
+    found = next(iter(graphs.values()), None)
     return None if found is None or found is now or found.captures_values else found
 
 
@@ -90,6 +97,10 @@ def control_dependencies(controls: Any) -> AbstractContextManager[None]:
 def _is_symbol(value: Any) -> bool:
     if isinstance(value, str | GraphTensor | Operation):
         return True
+    if not hasattr(value, "dtype"):
+        raise ArgumentTypeError(
+            f"control_dependencies: expected tensors, operations or names, got {value!r}"
+        )
     return getattr(value, "graph", None) is not None  # a variable of a graph
 
 

@@ -20,16 +20,46 @@ _PART = re.compile(
 )
 _COLOCATED = re.compile(rf"@{NODE_NAME}", re.ASCII)
 _WORDS = ("job", "replica", "task", "device")  # a part that lacks its value
-# Types that may stand for themselves. Any other word needs "device:" or an index beside it.
-_COMMON = ("cpu", "gpu", "tpu")
+_FIELDS = ("job", "replica", "task", "device_type", "device_index")
+_VALUES = {
+    "job": "a name",
+    "replica": "a whole number",
+    "task": "a whole number",
+    "device_type": "a name",
+    "device_index": "a whole number",
+}
+_NAMES = {
+    "job": re.compile(r"[A-Za-z_][\w.-]*|\d+", re.ASCII),
+    "device_type": re.compile(r"[A-Za-z]\w*", re.ASCII),
+}
 
 
-@dataclass(frozen=True)
+def _fits(name: str, value: Any) -> bool:
+    pattern = _NAMES.get(name)
+    if pattern is not None:
+        return isinstance(value, str) and pattern.fullmatch(value) is not None
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+# Types that may stand for themselves. "/name:0" of any other type is a name once it is registered.
+_types = {"cpu", "gpu", "tpu"}
+
+
+def know_device_type(device_type: str) -> None:
+    """Have "/device_type:0" be the name of a device."""
+    _types.add(device_type)
+
+
+@dataclass(frozen=True, eq=False)
 class DeviceSpec:
     """A device name in parts; None where the name says nothing.
 
-    The device type is kept in lower case, which is how `to_string` writes it. `colocated_with` is
-    the name of a node, of a spec that says no more than that: the device of that node.
+    The case of the device type is kept, and makes no difference: "GPU" and "gpu" are one type, and
+    `kind` is its name in lower case. `colocated_with` is the name of a node, of a spec that says no
+    more than that: the device of that node.
+
+    Raises:
+        InvalidArgumentError: a part is none that a name can have.
 
     Examples:
         >>> spec = engine.DeviceSpec(job="worker", task=1, device_type="gpu", device_index=0)
@@ -45,8 +75,11 @@ class DeviceSpec:
     colocated_with: str | None = None
 
     def __post_init__(self) -> None:
-        if self.device_type is not None:
-            object.__setattr__(self, "device_type", self.device_type.lower())
+        for name, value in zip(_FIELDS, self._parts(), strict=True):
+            if value is not None and not _fits(name, value):
+                raise InvalidArgumentError(
+                    f"DeviceSpec: {name} must be {_VALUES[name]} or None, got {value!r}"
+                )
         if self.colocated_with is not None and any(p is not None for p in self._parts()):
             raise InvalidArgumentError(
                 f"device: what is placed with {self.colocated_with!r} has no name besides, got "
@@ -78,10 +111,11 @@ class DeviceSpec:
                 part = value if name == "job" else int(value) if value.isdigit() else None
                 found: dict[str, str | int | None] = {name: None if value == "*" else part}
             else:
-                kind, index = match["type"].lower(), match["index"]
-                if kind in _WORDS:
+                kind, index = match["type"], match["index"]
+                if kind.lower() in _WORDS:
                     break
-                if not match["device"] and index is None and kind not in _COMMON:
+                alone = source is not text and index is not None  # "mine:0", without a slash
+                if not (match["device"] or kind.lower() in _types or alone):
                     break
                 found = {
                     "device_type": kind,
@@ -127,12 +161,27 @@ class DeviceSpec:
             parts.append(f"/device:{self.device_type}:{index}")
         return "".join(parts)
 
+    @property
+    def kind(self) -> str | None:
+        """The device type in lower case."""
+        return None if self.device_type is None else self.device_type.lower()
+
     def is_compatible_with(self, other: DeviceSpec) -> bool:
         """Whether one device could have both names."""
         return all(
-            a is None or b is None or a == b
-            for a, b in zip(self._parts(), other._parts(), strict=True)
+            a is None or b is None or a == b for a, b in zip(self._key(), other._key(), strict=True)
         )
+
+    def _key(self) -> tuple[str | int | None, ...]:
+        return (self.job, self.replica, self.task, self.kind, self.device_index)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeviceSpec):
+            return NotImplemented
+        return self._key() == other._key() and self.colocated_with == other.colocated_with
+
+    def __hash__(self) -> int:
+        return hash((*self._key(), self.colocated_with))
 
     def _parts(self) -> tuple[str | int | None, ...]:
         return (self.job, self.replica, self.task, self.device_type, self.device_index)

@@ -21,6 +21,7 @@ from ..errors import (
 from .device import DeviceSpec
 from .graph import Graph
 from .graphdef import GraphDef, Message, no_function, parse_input, read_value, write_value
+from .names import check_name
 from .operation import OpDefinition, Operation
 from .order import topological
 from .shapes import TensorShape
@@ -379,7 +380,7 @@ def _read_nodes(graph_def: GraphDef, reading: _Reading) -> dict[str, _Node]:
     for message in graph_def.message.node:
         if message.name in nodes:
             raise InvalidArgumentError(f"the GraphDef has two nodes {message.name!r}")
-        Graph.check_name(message.name)
+        check_name(message.name)
         if message.name.endswith("/"):
             raise InvalidArgumentError(f"{message.name!r} names a scope, not a node")
         if message.op.startswith("_") and not reading.allow_internal:

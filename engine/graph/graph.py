@@ -21,11 +21,12 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from .. import forks
-from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from ..late import later
 from ..source import layer_path, user_location
-from .device import ANYWHERE, NODE_NAME, DeviceSpec, EagerPlace
+from .device import ANYWHERE, DeviceSpec, EagerPlace
 from .graphdef import GraphDef, is_number
+from .names import check_name, check_text, near
 from .operation import OpDefinition, Operation
 from .scopes import DeviceRule, FeedRules, Gradient, Scopes
 from .spec import TensorSpec
@@ -34,7 +35,6 @@ from .tensor import EagerTensor, GraphTensor, Tensor
 _Attached = TypeVar("_Attached")
 _exported = later("laminar.engine.graph.exchange", "export_graph")
 _flatten = later("laminar.engine.tree", "flatten")
-_NAME = re.compile(NODE_NAME)
 
 
 class Runner(Protocol):
@@ -192,12 +192,12 @@ class Graph(FeedRules):
     def _added(self, op: Operation) -> None:
         """Called with each new operation, under the lock; subclasses keep order with it."""
 
-    def unique_name(self, name: str) -> str:
-        """`name` under the current name scope, made unique and marked as used.
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """`name` under the current name scope, made unique and, unless told not to, marked as used.
 
         A name that ends in "/" is taken as it is, for the operation that the scope belongs to.
         """
-        self.check_name(name)
+        check_name(name)
         with self._lock:
             absolute = name.endswith("/")
             full = name[:-1] if absolute else self.scopes.name + name
@@ -205,14 +205,16 @@ class Graph(FeedRules):
             count = self._names.get(key, 0)
             if absolute and full not in self._operations:
                 count = 0  # the operation that a scope was opened for has the scope's name
-            self._names[key] = count + 1
-            unique = full
-            while count:
-                unique = f"{full}_{count}"
+            unique, number = full, count
+            while number:
+                unique = f"{full}_{number}"
                 if unique.lower() not in self._names:
-                    self._names[unique.lower()] = 1
                     break
-                count += 1
+                number += 1
+            if mark_as_used:
+                self._names[key] = count + 1
+                if unique is not full:
+                    self._names[unique.lower()] = 1
             return unique
 
     def rename(self, op: Operation, name: str) -> None:
@@ -227,20 +229,6 @@ class Graph(FeedRules):
             for other in reversed(later):
                 other.colocation = tuple(name if n == before else n for n in other.colocation)
                 self._operations[other.name] = other
-
-    @staticmethod
-    def is_name(name: str) -> bool:
-        """Whether an operation could have the name."""
-        return _NAME.fullmatch(name) is not None
-
-    @staticmethod
-    def check_name(name: str) -> None:
-        """InvalidArgumentError unless an operation could have the name."""
-        if not Graph.is_name(name):
-            raise InvalidArgumentError(
-                f"{name!r} is not a name for an operation",
-                remedy="use letters, digits and _ . - /, starting with a letter or digit",
-            )
 
     def value_of(self, tensor: GraphTensor) -> EagerTensor | None:
         """The value of `tensor` while the graph is built, None when it is not known yet."""
@@ -307,11 +295,15 @@ class Graph(FeedRules):
         """The operation of that name; NotFoundError (a KeyError) when there is none."""
         op = self._operations.get(name)
         if op is None:
-            raise NotFoundError(f"no operation is named {name!r}", remedy=self._near(name))
+            check_text(name)
+            raise NotFoundError(
+                f"no operation is named {name!r}", remedy=near(name, self._operations)
+            )
         return op
 
     def get_tensor_by_name(self, name: str) -> GraphTensor:
         """The tensor "operation:index"; NotFoundError (a KeyError) when there is none."""
+        check_text(name)
         op_name, _, index = name.rpartition(":")
         if not op_name or not is_number(index):
             raise InvalidArgumentError(
@@ -332,19 +324,13 @@ class Graph(FeedRules):
             if element.graph is not self:
                 raise InvalidArgumentError(f"{element!r} belongs to another graph")
             return element
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"Graph: expected a tensor, an operation or a name of this graph, got {value!r}",
             remedy="give what the graph holds; a value is fed: feed_dict={tensor: value}",
         )
 
     def _operation(self, name: str) -> Operation:
         return self.get_operation_by_name(name.removeprefix("^"))
-
-    def _near(self, name: str) -> str:
-        import difflib  # only for an error's text
-
-        near = difflib.get_close_matches(name, self._operations, 3)
-        return f"did you mean {', '.join(near)}?" if near else "list graph.operations"
 
     def consumers_of(self, tensor: GraphTensor) -> Sequence[Operation]:
         """The operations that take `tensor`."""
@@ -538,7 +524,7 @@ class Graph(FeedRules):
     def container(self, name: str) -> Iterator[None]:
         """Keep the state of the operations made inside in the container `name`."""
         if name:
-            self.check_name(name)
+            check_name(name)
         scopes = self.scopes
         before, scopes.container = scopes.container, name
         try:

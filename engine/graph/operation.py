@@ -158,7 +158,10 @@ class Operation:
         return [f"loc:@{name}".encode() for name in self.colocation or (self.name,)]
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute; a string as bytes. "_class" is what it is placed with.
+        """The value of an attribute; a string as bytes.
+
+        "_class" is what it is placed with, and "T" the type of its first input, as TensorFlow has
+        it.
 
         Raises:
             InvalidArgumentError: there is none of that name.
@@ -166,6 +169,8 @@ class Operation:
         if name == "_class" and self.colocation:
             return self.colocation_groups()
         if name not in self.attrs:
+            if name == "T" and self.inputs:
+                return self.inputs[0].dtype
             raise InvalidArgumentError(
                 f"{self.name!r} ({self.type}) has no attribute {name!r}",
                 remedy=f"it has {', '.join(self.attrs) or 'none'}",

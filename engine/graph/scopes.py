@@ -11,13 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
-from ..errors import InvalidArgumentError
+from ..errors import ArgumentTypeError, InvalidArgumentError
 from .device import ANYWHERE, DeviceSpec
 from .operation import Operation
 
 Gradient: TypeAlias = "Callable[..., Any] | str"  # a function, or the name of one
 _Kept = TypeVar("_Kept")
 DeviceRule: TypeAlias = "Callable[[Operation], str | DeviceSpec | None]"
+
+
+def _spec_of(where: Any) -> Any:
+    """The spec that a name, or a spec of another class, stands for; anything else as it is."""
+    if isinstance(where, DeviceSpec):
+        return where
+    name = where.to_string() if hasattr(where, "to_string") else where
+    return DeviceSpec.from_string(name) if isinstance(name, str) else where
 
 
 class Scopes(threading.local):
@@ -61,12 +69,13 @@ class Scopes(threading.local):
     @contextmanager
     def device(self, where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
         """Add a level of device constraint; None hides the outer ones."""
-        if not (where is None or isinstance(where, str | DeviceSpec) or callable(where)):
-            raise InvalidArgumentError(
+        level = _spec_of(where)
+        if not (level is None or isinstance(level, DeviceSpec) or callable(level)):
+            raise ArgumentTypeError(
                 f"device: expected the name of a device, got {where!r}",
                 remedy='device("cpu:0")',
             )
-        self._devices.append(DeviceSpec.from_string(where) if isinstance(where, str) else where)
+        self._devices.append(level)
         try:
             yield
         finally:
@@ -80,9 +89,7 @@ class Scopes(threading.local):
         for level in reversed(self._devices):
             if level is None:
                 break
-            found = level if isinstance(level, DeviceSpec) else level(op)
-            if isinstance(found, str):
-                found = DeviceSpec.from_string(found)
+            found = _spec_of(level if isinstance(level, DeviceSpec) else level(op))
             if found is not None:
                 spec = found.merge_from(spec)
         return spec
@@ -102,12 +109,12 @@ class Scopes(threading.local):
                 break
             if isinstance(level, DeviceSpec):
                 levels.append(level)
-        return _merged(tuple(levels))
+        return _merged(tuple(levels), tuple([level.device_type for level in levels]))
 
 
 @functools.lru_cache(256)
-def _merged(levels: tuple[DeviceSpec, ...]) -> DeviceSpec:
-    """What levels say together, the innermost first: it wins."""
+def _merged(levels: tuple[DeviceSpec, ...], types: tuple[str | None, ...]) -> DeviceSpec:
+    """What levels say together, the innermost first: it wins. `types` have their case."""
     spec = ANYWHERE
     for level in levels:
         spec = level.merge_from(spec)

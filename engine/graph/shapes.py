@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
 
 from ..errors import ShapeError
 from ..late import later
@@ -115,6 +115,22 @@ class TensorShape(tuple[Dim, ...]):
         if not self.is_compatible_with(other):
             raise ShapeError(f"shapes {self} and {TensorShape(other)} do not agree")
 
+    def assert_same_rank(self, other: Any) -> None:
+        """ShapeError where both have another number of axes."""
+        other = TensorShape(other)
+        if self.rank is not None and other.rank is not None and self.rank != other.rank:
+            raise ShapeError(f"the shapes {self} and {other} must have as many axes")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """ShapeError where the number of axes is another one."""
+        if self.rank not in (None, rank):
+            raise ShapeError(f"the shape {self} must have {rank} axes")
+
+    def assert_is_fully_defined(self) -> None:
+        """ShapeError unless every dimension is known."""
+        if not self.is_fully_defined:
+            raise ShapeError(f"the shape {self} must be known in full")
+
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
         """What is the same in both: None where they differ."""
         other = TensorShape(other)
@@ -145,6 +161,15 @@ class TensorShape(tuple[Dim, ...]):
             return _UNKNOWN
         return TensorShape((*self, *other))
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Dim: ...
+    @overload
+    def __getitem__(self, index: slice) -> TensorShape: ...
+    def __getitem__(self, index: Any) -> Any:
+        """One dimension; of a slice, the shape of these dimensions."""
+        found = tuple.__getitem__(self, index)
+        return tuple.__new__(TensorShape, found) if type(index) is slice else found
+
     def __add__(self, other: Any) -> Any:
         """`concatenate`; a plain tuple with what is no shape, such as one with -1 in it."""
         return self.concatenate(other) if _is_shape(other) else (*self, *other)
@@ -155,6 +180,15 @@ class TensorShape(tuple[Dim, ...]):
     def as_proto(self) -> Any:
         """The shape as a Shape message: -1 for a dimension that is unknown."""
         return _message_of(self.dims)
+
+    def to_proto(self) -> Any:
+        """`as_proto`."""
+        return self.as_proto()
+
+    @staticmethod
+    def from_proto(message: Any) -> TensorShape:
+        """The shape in a Shape message."""
+        return TensorShape(message)
 
     # A list of the same dimensions is the same shape.
     def __eq__(self, other: object) -> bool:
@@ -298,13 +332,14 @@ def matrix(rows: Any, columns: Any) -> TensorShape:
     return TensorShape([rows, columns])
 
 
-def unknown_shape(rank: int | None = None) -> TensorShape:
-    """A shape of `rank` unknown dimensions, or of unknown rank.
+def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
+    """A shape of `rank` unknown dimensions, or of unknown rank; `ndims` is another name of it.
 
     Examples:
         >>> engine.unknown_shape(rank=2)
         (None, None)
     """
+    rank = ndims if rank is None else rank
     return TensorShape(None if rank is None else [None] * rank)
 
 

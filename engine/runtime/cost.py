@@ -92,7 +92,7 @@ class CostModel:
 
     def take(self, node: CostNode) -> None:
         """Add what a run recorded of an operation."""
-        kind = DeviceSpec.from_string(node.device).device_type or ""
+        kind = DeviceSpec.from_string(node.device).kind or ""
         self.record(node.name, kind, node.seconds / node.executions, node.output_bytes)
 
     def record(

@@ -27,7 +27,7 @@ from .. import forks
 from ..cancellation import CancellationManager
 from ..devices import DeviceList, list_devices
 from ..errors import CancelledError, InvalidArgumentError
-from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
+from ..graph import EagerTensor, Graph, GraphTensor, Operation, Tensor, resource, string
 from ..passes import StepGraph, other_reads
 from .config import SessionConfig
 from .learned_placement import LearnedPlacements, LearningPlan, digest_of
@@ -291,7 +291,7 @@ class DirectSession:
                 threads.shutdown(wait=False)
 
 
-def fetched(tensor: GraphTensor, value: Any) -> Any:
+def fetched(tensor: Tensor, value: Any) -> Any:
     """A fetched value as the user gets it: an array that no later step changes, or a scalar."""
     if tensor.dtype == resource:
         return value

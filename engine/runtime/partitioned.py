@@ -109,7 +109,7 @@ class Machine:
                 named |= {inner.device: inner for inner in inner_operations(op)}
         types = set[str]()
         for name, op in named.items():
-            kind = DeviceSpec.from_string(name).device_type
+            kind = DeviceSpec.from_string(name).kind
             if kind is not None:
                 check_type(kind, op)
                 types.add(kind)

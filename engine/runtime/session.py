@@ -17,6 +17,7 @@ from typing import Any
 from .. import forks
 from ..devices import DeviceList
 from ..errors import (
+    ArgumentTypeError,
     DTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
@@ -39,7 +40,7 @@ from ..ops.core.graphs import extend_graph
 from ..ops.state.variable import read_variable, var_handle
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
-from .direct import DirectSession
+from .direct import DirectSession, fetched
 from .options import RunMetadata, RunOptions
 from .placement import Placement
 from .targets import PartialStep, SessionEngine, make_engine, register_session_target, reset_target
@@ -65,7 +66,7 @@ def _under_own_names(config: Any) -> Any:
 def _as_options(options: Any) -> RunOptions:
     """RunOptions, of which some go by other names."""
     if not hasattr(options, "run_options"):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"Session.run: options must be RunOptions, got {type(options).__name__}",
             remedy="RunOptions(trace=True, timeout_in_ms=1000)",
         )
@@ -109,12 +110,12 @@ class Session:
         config: SessionConfig | None = None,
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"Session: graph must be a Graph, got {graph!r}", remedy="Session(graph=graph)"
             )
         config = _under_own_names(config)
         if config is not None and not isinstance(config, SessionConfig):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"Session: config must be a SessionConfig, got {type(config).__name__}",
                 remedy="SessionConfig(device_count={'cpu': 2}, ...)",
             )
@@ -137,7 +138,8 @@ class Session:
 
         Args:
             fetches: a tensor, an operation, a name ("a:0" for a tensor, "a" for an operation; that
-                of a variable stands for its value), a variable, or a nested structure of these.
+                of a variable stands for its value), a variable, or a nested structure of these. An
+                eager tensor gives the value that it has.
             feed_dict: values for any tensors of the graph; what computes them does not run. A
                 variable has the value in all of the step, where it is read; what is stored stays,
                 and updates go on from that.
@@ -157,7 +159,17 @@ class Session:
         if options is not None and not isinstance(options, RunOptions):
             options = _as_options(options)
         leaves = flatten(fetches)
-        elements = self._fetched(leaves)
+        try:
+            elements = self._fetched(leaves)
+        except ArgumentTypeError:
+            if not any(isinstance(leaf, EagerTensor) for leaf in leaves):
+                raise
+            rest = [leaf for leaf in leaves if not isinstance(leaf, EagerTensor)]
+            found = iter(self.run(rest, feed_dict, options, run_metadata))
+            results = [
+                fetched(x, x.value) if isinstance(x, EagerTensor) else next(found) for x in leaves
+            ]
+            return pack_sequence_as(fetches, results) if is_nested(fetches) else results[0]
         feed_dict = _as_mapping(feed_dict)
         feeds = self._feeds(feed_dict)
         values = [_fed(t, v) for t, v in zip(feeds, feed_dict.values(), strict=True)]
@@ -246,7 +258,7 @@ class Session:
             FailedPreconditionError: the session is closed.
         """
         if not isinstance(handle, PartialRun):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"Session.partial_run: expected a handle, got {handle!r}",
                 remedy="handle = session.partial_run_setup(fetches, feeds)",
             )
@@ -315,7 +327,7 @@ class Session:
             NotFoundError: nothing serves the target, or what does has no containers.
         """
         if isinstance(containers, str):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"Session.reset: containers must be a list of names, got {containers!r}",
                 remedy=f"write Session.reset(containers=[{containers!r}])",
             )
@@ -416,7 +428,7 @@ def _as_mapping(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
     if feed_dict is None:
         return {}
     if not isinstance(feed_dict, Mapping):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"Session: feed_dict must map tensors to values, got {type(feed_dict).__name__}",
             remedy="write {tensor: value, ...}",
         )

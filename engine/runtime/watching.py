@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..cancellation import CancellationManager
 from ..errors import DeadlineExceededError
+from ..graph.graphdef import GraphDef
 from ..passes import StepGraph
 from .options import RunMetadata, RunOptions
 from .partitioned import Machine, PartitionedPlan
@@ -74,7 +75,7 @@ def run_watched(
         if tracer is not None:
             tracer.teach(machine.costs)
         if metadata is not None:
-            _tell(metadata, plan, options, tracer)
+            _tell(metadata, plan, options, tracer, machine.devices.client.name)
 
 
 def _tell(
@@ -82,15 +83,22 @@ def _tell(
     plan: Plan | PartitionedPlan,
     options: RunOptions,
     tracer: Tracer | None,
+    host: str,
 ) -> None:
     if tracer is not None:
         metadata.step_stats = tracer.step_stats
         metadata.cost_graph = tracer.cost_graph()
     if options.output_partition_graphs:
         parts = [p.plan for p in plan.parts] if isinstance(plan, PartitionedPlan) else [plan]
-        metadata.partition_graphs = [
-            StepGraph.of([], p.feeds, p.operations).graph.as_graph_def() for p in parts
-        ]
+        metadata.partition_graphs = [_as_run(p, host) for p in parts]
+
+
+def _as_run(plan: Plan, host: str) -> GraphDef:
+    """What a plan runs, with the device where it does."""
+    graph = StepGraph.of([], plan.feeds, plan.operations).graph
+    for op in graph.operations:
+        op.device = host if plan.device is None else plan.device.name
+    return graph.as_graph_def()
 
 
 def _deadline(milliseconds: float, cancellation: CancellationManager) -> threading.Timer:

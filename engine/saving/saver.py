@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checkpoint import CheckpointReader, Part, checkpoint_exists, write_checkpoint
 from ..errors import (
+    ArgumentTypeError,
     DTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
@@ -341,7 +342,7 @@ class Saver:
     def _of_graph(self, sess: Session | None, what: str) -> tuple[Session, SaverDef]:
         assert self.saver_def is not None
         if sess is None or not hasattr(sess, "run"):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"Saver.{what}: expected a session, got {sess!r}",
                 remedy=f"saver.{what}(session, prefix)",
             )

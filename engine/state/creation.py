@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import ArgumentTypeError, FailedPreconditionError
 
 # Called with the next creator, and the arguments of the variable by name; gives the variable.
 Creator: TypeAlias = Callable[..., Any]
@@ -80,7 +80,7 @@ def variable_creator_scope(creator: Creator) -> Iterator[None]:
         makes v
     """
     if not callable(creator):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"variable_creator_scope: expected a function, got {creator!r}",
             remedy="def creator(next_creator, **arguments): return next_creator(**arguments)",
         )

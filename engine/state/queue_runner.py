@@ -8,7 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ..cancellation import CancellationManager, cancelled_with
-from ..errors import CancelledError, FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from ..errors import (
+    ArgumentTypeError,
+    CancelledError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
 from ..graph import Operation, get_default_graph
 from .collections import GraphKeys
 from .coordinator import Coordinator
@@ -68,7 +74,7 @@ class QueueRunner:
             )
         types = tuple(queue_closed_exception_types)
         if not types or not all(isinstance(t, type) and issubclass(t, Exception) for t in types):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"QueueRunner: queue_closed_exception_types are classes of errors, got {types}"
             )
         self.queue = queue

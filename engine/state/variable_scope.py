@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
 from ..graph import as_dtype, building, get_default_graph
 from ..graph.context import graph_of
 from .collections import GraphKeys
@@ -337,7 +337,7 @@ class variable_scope:  # noqa: N801  # used as a function
         if name_or_scope is None and default_name is None:
             raise InvalidArgumentError("variable_scope: give a name, a scope or a default_name")
         if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"variable_scope: expected a name or a VariableScope, got {name_or_scope!r}"
             )
         if name_or_scope is None and reuse:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..closing import Closing
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
 from ..graph import Graph, Tensor
 from ..graph.graphdef import GraphDef
 from ..io.events import Event, EventWriter, SessionLog
@@ -109,7 +109,7 @@ class FileWriter(Closing):
     def add_graph(self, graph: Graph, global_step: Any = None) -> None:
         """Write a graph, with the sizes of its tensors."""
         if not isinstance(graph, Graph):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"add_graph: expected a Graph, got {graph!r}", remedy="give session.graph"
             )
         data = graph_bytes(graph)
@@ -125,7 +125,7 @@ class FileWriter(Closing):
         """
         found = getattr(meta_graph, "graph_def", None)
         if found is None or not hasattr(meta_graph, "to_bytes"):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"add_meta_graph: expected a MetaGraph, got {meta_graph!r:.80}",
                 remedy="give what export_meta_graph() gives",
             )
@@ -268,7 +268,7 @@ def _as_bytes(summary: Any) -> bytes:
     value = summary.numpy() if isinstance(summary, Tensor) else summary
     found = np.asarray(value, object).item() if np.size(value) == 1 else None
     if not isinstance(found, bytes):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"add_summary: expected the message of a summary, got {type(summary).__name__}",
             remedy="give what session.run gives for a summary operation",
         )

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..graph import Graph, GraphTensor, Tensor, building, get_default_graph, int64, string
+from ..graph import GraphTensor, Tensor, building, get_default_graph, int64, string
+from ..graph.names import is_name
 from ..ops.core.convert import convert_to_tensor
 from ..ops.io.summaries import MESSAGES, merge_summary, write_summary
 from ..state import GraphKeys
@@ -222,7 +223,7 @@ def _summary(
 
 def _as_name(label: str) -> str:
     """A tag as the name of a scope: what a name cannot hold becomes "_"."""
-    if Graph.is_name(label):
+    if is_name(label):
         return label
     found = "".join(c if c.isascii() and (c.isalnum() or c in "_.-/") else "_" for c in label)
     return found.lstrip("/_-.") or "summary"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 import pickle
 
 import pytest
 
+import laminar
 from laminar.engine import errors
 from laminar.engine.errors import InvalidArgumentError, LaminarError, NotFoundError, ShapeError
 from laminar.engine.source import Location, inside_layer
@@ -51,6 +53,14 @@ def test_every_class_says_what_where_and_what_to_do(kind: type[LaminarError]) ->
     assert lines[2].startswith(f"  at: {__file__}:")
     assert 'error = kind("Dense: expected 3, got 4"' in lines[2]
     assert lines[3] == "  try: give 3"
+
+
+def test_they_can_be_imported_from_a_module_of_laminar() -> None:
+    module = importlib.import_module("laminar.errors")
+    assert laminar.errors is module
+    own = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
+    assert {name for name in own if name.endswith("Error") or name == "Origin"} <= {*vars(module)}
+    assert module.AbortedError is errors.AbortedError
 
 
 def test_the_place_is_the_line_that_raised() -> None:

@@ -28,6 +28,7 @@ from ...graph import (
     stack,
     value_of,
 )
+from ...graph.names import is_name
 from ...late import later
 from .convert import convert_to_tensor
 from .kernels import hush, restore
@@ -287,7 +288,7 @@ def _name_of_captured(x: Tensor) -> str:
         return "captured"
     name = x.op.name if isinstance(x, GraphTensor) else getattr(value_of(x), "name", "")
     found = str(name).rstrip("/")
-    return found if Graph.is_name(found) else "captured"
+    return found if is_name(found) else "captured"
 
 
 def encloses(outer: Graph, inner: Graph | None) -> bool:

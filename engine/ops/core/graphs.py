@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import ops
-from ...errors import AlreadyExistsError, InvalidArgumentError
+from ...errors import AlreadyExistsError, ArgumentTypeError, InvalidArgumentError
 from ...graph import Graph, GraphTensor, Operation, get_default_graph
 from ...graph.exchange import LoopOps, import_graph
 from ...graph.graphdef import GraphDef, parse_input
@@ -62,7 +62,7 @@ def import_graph_def(
         np.float32(3.0)
     """
     if not isinstance(graph_def, GraphDef):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"import_graph_def: expected a GraphDef, got {type(graph_def).__name__}",
             remedy="read bytes with GraphDef.from_bytes(data)",
         )

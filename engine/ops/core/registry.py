@@ -33,6 +33,7 @@ from ...errors import (
 from ...graph import ANY, DType, Operation, OpView, Tensor, TensorSpec, resource
 from ...late import later, load
 from ..names import declared_names, module_of
+from .attributes import Allowed, allowed_values, check_attribute
 from .kernels import ByType, Kernels
 from .traits import Traits
 
@@ -154,6 +155,7 @@ class OpDef:
         self._learn_signature()
         self.kernels = Kernels(type, self.input_names)
         self._labelled: dict[str, OpDef] = {}
+        self._allowed: dict[str, Allowed] | None = None  # when it is first asked for
         if isinstance(dtypes, Mapping):
             self.dtypes: Mapping[str, Collection[DType]] = dtypes
         else:
@@ -380,6 +382,11 @@ class OpDef:
                     remedy=f"did you mean {near[0]}?" if near else None,
                 )
             full[name] = value
+        if self._allowed is None:
+            self._allowed = allowed_values(self.rule)
+        for name, allowed in self._allowed.items():
+            if name in attrs:
+                check_attribute(self.type, name, attrs[name], allowed)
         for name in self.required:
             if name not in full:
                 raise InvalidArgumentError(

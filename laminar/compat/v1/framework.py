@@ -93,19 +93,9 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
         yield scope
 
 
-class DeviceSpec(engine.DeviceSpec):
-    """See `laminar.engine.DeviceSpec`; its text has the type of the device in capitals."""
-
-    def to_string(self) -> str:
-        """The name, as "/job:ps/task:0/device:CPU:0"."""
-        rest, device, kind = super().to_string().partition("/device:")
-        return rest + device + kind.upper()
-
-
 def device(device_name_or_function: Any) -> Any:
     """Where operations of a block go; None for anywhere."""
-    where = device_name_or_function
-    return engine.device(where.to_string() if hasattr(where, "to_string") else where)
+    return engine.device(device_name_or_function)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ NAMES: dict[str, Line] = {
     "COMPILER_VERSION": ".framework:COMPILER_VERSION",
     "CriticalSection": ".flow:CriticalSection",
     "DType": "engine:DType",
-    "DeviceSpec": ".framework:DeviceSpec",
+    "DeviceSpec": ".device_spec:DeviceSpec",
     "Dimension": "engine:Dimension",
     "Event": "engine.summary:Event",
     "FIFOQueue": ".queues:FIFOQueue",

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DeviceSpec
+from laminar.engine.graph.device import know_device_type
 
 PARSED = [
     pytest.param("", DeviceSpec(), "", id="empty"),
     pytest.param("cpu:0", DeviceSpec(None, None, None, "cpu", 0), "/device:cpu:0", id="short"),
     pytest.param("/gpu:1", DeviceSpec(None, None, None, "gpu", 1), "/device:gpu:1", id="slash"),
-    pytest.param("/GPU:*", DeviceSpec(None, None, None, "gpu"), "/device:gpu:*", id="any-index"),
-    pytest.param("/device:CPU", DeviceSpec(None, None, None, "cpu"), "/device:cpu:*", id="type"),
+    pytest.param("/GPU:*", DeviceSpec(None, None, None, "gpu"), "/device:GPU:*", id="any-index"),
+    pytest.param("/device:CPU", DeviceSpec(None, None, None, "cpu"), "/device:CPU:*", id="type"),
     pytest.param("/job:ps", DeviceSpec("ps"), "/job:ps", id="job"),
     pytest.param("/job:*/task:*", DeviceSpec(), "", id="any"),
     pytest.param(
         "/job:ps/replica:0/task:0/device:GPU:0",
         DeviceSpec("ps", 0, 0, "gpu", 0),
-        "/job:ps/replica:0/task:0/device:gpu:0",
+        "/job:ps/replica:0/task:0/device:GPU:0",
         id="full",
     ),
     pytest.param(
@@ -44,13 +47,48 @@ def test_parse_and_print(text: str, spec: DeviceSpec, canonical: str) -> None:
     "text",
     [
         *("/", "//cpu:0", "/job", "/job:", "/task:a", "/device", "/device:0", "/cpu:0/", "/cpu:-1"),
-        *("?", "nonsense", "/nonsense", "/job:a/nonsense"),
+        *(
+            "?",
+            "nonsense",
+            "/nonsense",
+            "/job:a/nonsense",
+            "/nonsense:0",
+            "/job:a/nonsense:3/cpu:0",
+        ),
         *("@", "@a b", "/@a", "@a:0", "/cpu:0@a"),
     ],
 )
 def test_garbage(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match="is not a device name"):
         DeviceSpec.from_string(text)
+
+
+def test_the_case_of_a_type_is_kept_and_makes_no_difference() -> None:
+    spec = DeviceSpec(job="ps", replica=0, task=0, device_type="CPU", device_index=0)
+    assert spec.to_string() == "/job:ps/replica:0/task:0/device:CPU:0"
+    assert (spec.device_type, spec.kind) == ("CPU", "cpu")
+    lower = DeviceSpec.from_string("/job:ps/replica:0/task:0/device:cpu:0")
+    assert lower == spec
+    assert hash(lower) == hash(spec)
+    assert lower.is_compatible_with(spec)
+    assert lower.merge_from(DeviceSpec(device_type="Gpu")).to_string().endswith("/device:Gpu:0")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        *({"task": -1}, {"task": True}, {"replica": 1.5}, {"device_index": "0"}),
+        *({"job": "a b"}, {"job": 1}, {"job": ""}, {"device_type": "cpu:0"}, {"device_type": ""}),
+    ],
+)
+def test_what_is_no_part_of_a_name(parts: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match="DeviceSpec: "):
+        DeviceSpec(**parts)
+
+
+def test_a_type_that_was_registered_needs_no_word_before_it() -> None:
+    know_device_type("abacus")
+    assert DeviceSpec.from_string("/job:a/abacus:1") == DeviceSpec("a", None, None, "abacus", 1)
 
 
 def test_a_part_given_twice() -> None:

@@ -123,6 +123,30 @@ def test_control_dependencies_of_another_graph() -> None:
         raise AssertionError("the block must not be entered")
 
 
+def test_control_dependencies_are_on_what_can_run() -> None:
+    with eng.Graph().as_default(), pytest.raises(TypeError, match="got 3"):
+        eng.control_dependencies([3])
+
+
+def test_a_name_scope_is_of_one_graph() -> None:
+    with eng.Graph().as_default():
+        x = eng.constant(1.0)
+    with eng.Graph().as_default():
+        y = eng.constant(1.0)
+        with pytest.raises(InvalidArgumentError, match="different graphs"):
+            eng.name_scope(None, "scope", [x, y]).__enter__()
+        with eng.name_scope(None, "scope", [y, 2.0]) as scope:
+            assert scope == "scope/"
+
+
+def test_a_unique_name_need_not_be_used() -> None:
+    graph = eng.Graph()
+    assert graph.unique_name("x", mark_as_used=False) == "x"
+    assert graph.unique_name("x") == "x"
+    assert graph.unique_name("x", mark_as_used=False) == "x_1"
+    assert [graph.unique_name("x"), graph.unique_name("x")] == ["x_1", "x_2"]
+
+
 def test_devices_merge() -> None:
     with eng.Graph().as_default(), eng.device("/job:ps"):
         with eng.device("/task:0/gpu:0"):
@@ -130,7 +154,7 @@ def test_devices_merge() -> None:
             with eng.device("/gpu:1"):
                 assert op_named("b").device == "/job:ps/task:0/device:gpu:1"
         with eng.device(eng.DeviceSpec(job="worker", device_type="CPU")):
-            assert op_named("c").device == "/job:worker/device:cpu:*"
+            assert op_named("c").device == "/job:worker/device:CPU:*"
         with eng.device(None):
             assert op_named("d").device == ""
             with eng.device("/cpu:0"):

@@ -58,6 +58,43 @@ def test_three_states() -> None:
     assert TensorShape(()).num_elements() == 1
 
 
+def test_a_slice_of_a_shape_is_one() -> None:
+    shape = TensorShape([None, 3, 4])
+    assert shape[1:].num_elements() == 12
+    assert shape[:2].as_list() == [None, 3]
+    assert (shape[-1], shape[1:] == (3, 4), repr(shape[1:])) == (4, True, "(3, 4)")
+    assert (2,) + shape[1:] == (2, 3, 4)
+    assert (-1,) + shape[1:] == (-1, 3, 4)
+
+
+def test_messages() -> None:
+    for shape in (UNKNOWN, TensorShape([None, 3]), TensorShape([])):
+        message = shape.to_proto()
+        assert message.unknown_rank == (shape is UNKNOWN)
+        assert list(message.dim) == [-1 if d is None else d for d in shape.dims or ()]
+        assert TensorShape.from_proto(message) == shape
+
+
+def test_what_is_known_can_be_asserted() -> None:
+    shape = TensorShape([None, 3])
+    shape.assert_has_rank(2)
+    shape.assert_same_rank([1, 1])
+    shape.assert_same_rank(UNKNOWN)
+    UNKNOWN.assert_has_rank(7)
+    TensorShape([]).assert_is_fully_defined()
+    calls: list[Callable[[], Any]] = [
+        lambda: shape.assert_has_rank(1),
+        lambda: shape.assert_same_rank([1]),
+        lambda: shape.assert_is_compatible_with([1, 4]),
+        shape.assert_is_fully_defined,
+        UNKNOWN.assert_is_fully_defined,
+    ]
+    for refused in calls:
+        with pytest.raises(ShapeError):
+            refused()
+    assert unknown_shape(ndims=2) == (None, None)
+
+
 REFUSED: list[Callable[[TensorShape], Any]] = [
     len,
     list,

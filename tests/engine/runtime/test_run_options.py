@@ -310,6 +310,8 @@ def test_a_trace_of_several_devices() -> None:
     assert "b" in names["cpu:1"]
     assert "b" not in names["cpu:0"]
     ops = [{n.op for n in g.message.node} for g in told.partition_graphs]
+    places = [{n.device for n in g.node} for g in told.partition_graphs]
+    assert places == [{f"/job:localhost/device:cpu:{i}"} for i in (0, 1)]
     assert sorted(map(sorted, ops)) == [
         ["Placeholder", "Send", "Square"],
         ["Recv", "Square"],

@@ -122,6 +122,34 @@ def test_what_cannot_be_fetched(fetch: Any, kind: type[Exception], message: str)
         session.run(fetch)
 
 
+def test_a_tensor_with_a_value_gives_it() -> None:
+    with eng.eager_scope():
+        eager = eng.constant("Hello")
+    with eng.Graph().as_default() as graph:
+        x = eng.constant(2.0)
+    with eng.Session(graph=graph) as session:
+        assert session.run(eager) == b"Hello"
+        found = session.run({"x": x, "eager": [eager, x]})
+        assert found == {"x": 2.0, "eager": [b"Hello", 2.0]}
+        assert graph.operations == [x.op]  # type: ignore[attr-defined]  # a symbol
+
+
+def test_what_is_of_another_kind_is_a_type_error() -> None:
+    graph = eng.Graph()
+    for wrong in (
+        lambda: eng.Session(graph=3),  # type: ignore[arg-type]  # it is wrong
+        lambda: eng.Session(graph=graph).run(3),
+        lambda: eng.Session(graph=graph).run([], [3]),  # type: ignore[arg-type]  # it is wrong
+        lambda: eng.import_graph_def(b"bytes"),  # type: ignore[arg-type]  # it is wrong
+        lambda: graph.get_operation_by_name(3),  # type: ignore[arg-type]  # it is wrong
+        lambda: graph.get_tensor_by_name(3),  # type: ignore[arg-type]  # it is wrong
+    ):
+        with pytest.raises(TypeError) as caught:
+            wrong()
+        assert isinstance(caught.value, ValueError)
+        assert "got " in str(caught.value)
+
+
 def test_tensors_of_another_graph() -> None:
     with eng.Graph().as_default():
         x = scalar("x")

@@ -79,10 +79,20 @@ def test_device_names_have_types_in_capitals() -> None:
     spec = tf.DeviceSpec(job="ps", replica=0, task=0, device_type="CPU", device_index=0)
     assert spec.to_string() == "/job:ps/replica:0/task:0/device:CPU:0"
     assert tf.DeviceSpec.from_string("/gpu:0").to_string() == "/device:GPU:0"
+    changed = tf.DeviceSpec()
+    changed.job, changed.task = "worker", 3
+    changed.merge_from(tf.DeviceSpec(device_type="GPU", device_index=2))
+    assert changed.to_string() == str(changed) == "/job:worker/task:3/device:GPU:2"
+    assert changed.parse_from_string("/cpu:1") == tf.DeviceSpec(device_type="CPU", device_index=1)
+    with pytest.raises(ValueError, match="task must be a whole number"):
+        changed.task = -1
+    with tf.Graph().as_default() as graph, graph.device(changed), tf.device(lambda op: changed):
+        changed.job = "later"
+        assert tf.constant(1.0).op.device == "/job:later/device:CPU:1"
     merged = spec.merge_from(tf.DeviceSpec(device_type="gpu", device_index=1))
     assert merged.to_string() == "/job:ps/replica:0/task:0/device:GPU:1"
     with tf.Graph().as_default(), tf.device(spec):
-        assert tf.constant(1.0).device == "/job:ps/replica:0/task:0/device:cpu:0"
+        assert tf.constant(1.0).device == "/job:ps/replica:0/task:0/device:GPU:1"
 
 
 def test_variables_are_found_in_lists() -> None:
