@@ -95,6 +95,11 @@ def common(*xs: Any) -> DType:
 def tensors(xs: Any) -> tuple[Tensor, ...]:
     """The items of a sequence (or the slices of a tensor) as tensors of their common type."""
     items = list(xs)
+    for x in items:
+        if type(x) is not EagerTensor or x.dtype is not items[0].dtype:
+            break
+    else:  # which is common
+        return tuple(items)
     if all(isinstance(x, Tensor) and x.dtype == items[0].dtype for x in items):
         return tuple(items)
     return promote(*items)

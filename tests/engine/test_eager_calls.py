@@ -1,4 +1,4 @@
-"""Elementwise ops of values at hand: what goes straight to the expression, and what does not."""
+"""Ops of values at hand: what goes straight to the expression or to NumPy, and what does not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 
 import laminar
 from laminar import engine, ops
-from laminar.engine.errors import ShapeError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import EagerTensor
 from laminar.engine.ops.array.broadcast import broadcast_to
+from laminar.engine.ops.array.index import strided_slice
 from laminar.engine.ops.core.elementwise import elementwise
 from tests.engine.runtime.fake_gpu import two_cpus
 
@@ -41,6 +42,12 @@ def test_a_sum_of_two_tensors_takes_few_calls() -> None:
     assert calls_of(lambda: x + y) <= 5
     assert calls_of(lambda: x * 2.0) <= 6
     assert calls_of(lambda: ops.tanh(x)) <= 9
+    2 - x, x > 0, x[1:3], ops.stack([x, y])
+    assert calls_of(lambda: x + 1) <= 6
+    assert calls_of(lambda: 2 - x) <= 6
+    assert calls_of(lambda: x > 0) <= 7
+    assert calls_of(lambda: x[1:3]) <= 10
+    assert calls_of(lambda: ops.stack([x, y])) <= 23
     with laminar.GradientTape() as tape:
         tape.watch(x)
         assert calls_of(lambda: x + y) <= 8
@@ -81,6 +88,55 @@ def test_types_are_promoted_also_after_calls_of_one_type() -> None:
     assert (x < n).dtype == "bool"
     assert np.isinf((x * 1e300).numpy()).all()
     assert np.isnan((x * float("nan")).numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_python_numbers_take_the_type_of_the_tensor(dtype: str) -> None:
+    array = np.array([1, 2, 5], dtype)
+    x = engine.convert_to_tensor(array)
+    for _ in range(2):
+        for got, expected in (
+            (x + 3, array + 3),
+            (7 - x, 7 - array),
+            (-2 * x, -2 * array),
+            (x >= 2, array >= 2),
+            (x == 2, array == 2),
+        ):
+            np.testing.assert_array_equal(got.numpy(), expected)
+            assert got.dtype == expected.dtype
+    assert (x / 2).dtype == (1 / x).dtype == ("float64" if dtype == "float64" else "float32")
+    np.testing.assert_allclose((1 / x).numpy(), 1 / array, rtol=1e-6)
+    assert (x + True).dtype == dtype
+    far = x + 70_000
+    np.testing.assert_array_equal(far.numpy(), array + 70_000)
+
+
+def test_a_number_that_does_not_fit_is_refused_also_later() -> None:
+    x = ops.ones((2,), "uint8")
+    x + x
+    for _ in range(2):
+        with pytest.raises(InvalidArgumentError, match="300"):
+            x + 300
+
+
+def test_a_kernel_of_slices_that_is_registered_is_the_one_that_runs() -> None:
+    x = ops.ones((3,))
+    strided_slice.kernel("cpu")(lambda x, *, index: x[index[0][0] :] * 7)
+    try:
+        np.testing.assert_array_equal(x[1:], [7.0, 7.0])
+    finally:
+        del strided_slice.kernels["cpu"]
+        strided_slice.forget_host_kernel()
+    np.testing.assert_array_equal(x[1:], [1.0, 1.0])
+
+
+def test_tapes_are_told_of_slices() -> None:
+    x = ops.ones((4,))
+    x[1:3]
+    with laminar.GradientTape() as tape:
+        tape.watch(x)
+        y = x[1:3] * 5.0
+    np.testing.assert_array_equal(tape.gradient(y, x), [0.0, 5.0, 5.0, 0.0])
 
 
 def test_a_result_of_rank_0_is_an_array() -> None:

@@ -28,11 +28,13 @@ from ...graph import (
     bool_,
     canonical_axis,
     int64,
+    stack,
 )
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
-from ..core.registry import Grads, define
+from ..core.recording import recorders
+from ..core.registry import HOST_TYPE, Grads, define
 from ..core.traits import Entries, Traits, Work
 from .axes import moveaxis, transpose
 from .gather import gather, gather_along
@@ -44,6 +46,7 @@ from .shape import reshape, runtime_shape, shape_of, sizes_of
 Entry = int | str | tuple[Any, Any, int | None]
 
 _WHOLE: Entry = (None, None, None)
+_FAR = 2**62  # bounds of slices are integers of 64 bits
 
 
 def _expand(who: str, index: Sequence[Entry], rank: int) -> Iterator[tuple[Entry, int | None]]:
@@ -196,6 +199,11 @@ def get_item(x: Any, index: Any) -> Tensor:
         DTypeError: an item is of a kind that is not listed.
         ShapeError: more indices than axes, or a mask of another shape.
     """
+    is_at_hand = type(x) is EagerTensor and not stack.items and stack.place is None
+    if is_at_hand and not recorders.active and _has_own_kernel():
+        part = _view(x, index)
+        if part is not None:
+            return part
     tensor = convert_to_tensor(x)
     if tensor.shape.rank is None and isinstance(index, Tensor) and index.dtype in INTEGER:
         return gather(tensor, index)
@@ -217,6 +225,47 @@ def get_item(x: Any, index: Any) -> Tensor:
         return y
     items.check_masks()
     return _pick(y, entries, items.arrays)
+
+
+def _has_own_kernel() -> bool:
+    """Whether nobody has registered another one."""
+    own = strided_slice.reference_kernel is _strided_slice_kernel
+    return own and HOST_TYPE not in strided_slice.kernels
+
+
+def _view(x: EagerTensor, index: Any) -> EagerTensor | None:
+    """x[index] of ints, slices, new axes and an Ellipsis, which NumPy reads as it is written.
+
+    None for any other index, for one that takes all of `x`, and for what NumPy refuses: what is
+    wrong is said elsewhere.
+    """
+    items = index if type(index) is tuple else (index,)
+    is_open, is_whole = True, True
+    for item in items:
+        kind = type(item)
+        if kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if start is None and stop is None and step is None:
+                continue
+            if not (_is_bound(start) and _is_bound(stop) and _is_bound(step)):
+                return None
+        elif item is Ellipsis:
+            is_open = False
+            continue
+        elif kind is not int and item is not None:
+            return None
+        is_whole = False
+    if is_whole:
+        return None
+    try:
+        # The Ellipsis keeps a result without axes an array.
+        return EagerTensor(x._value[(*items, ...) if is_open else items], x._dtype)
+    except (IndexError, TypeError, ValueError):
+        return None
+
+
+def _is_bound(value: Any) -> bool:
+    return value is None or (type(value) is int and -_FAR < value < _FAR)
 
 
 class _Items:
@@ -261,6 +310,8 @@ class _Items:
         return begin, end, step
 
     def _scalar(self, item: Any) -> int | str:
+        if type(item) is int and -_FAR < item < _FAR:
+            return item
         value = convert_to_tensor(item)
         if value.dtype not in INTEGER or value.shape.rank not in (0, None):
             raise DTypeError(

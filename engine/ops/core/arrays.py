@@ -26,6 +26,8 @@ from ...graph import (
 
 # Numbers that fit into every floating type.
 _SMALL = 60000
+_add: Any = np.add  # their stubs know no `keepdims` that is a variable
+_maximum: Any = np.maximum
 
 
 class Defaults:
@@ -232,6 +234,20 @@ def rounded(y: Array, dtype: Any) -> Array:
     """A result in a type, itself where it has it: a call of `astype` is dear where there is little
     to compute."""
     return y if y.dtype == dtype else y.astype(dtype)
+
+
+def summed(xp: Any, x: Array, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
+    """The sum over some axes, or (None) all, in the type of `x`."""
+    if xp is np:  # what np.sum does, without its own way there
+        return _add.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+    return xp.sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+
+
+def greatest(xp: Any, x: Array, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
+    """The greatest element over some axes, or (None) all."""
+    if xp is np:
+        return _maximum.reduce(x, axis=axis, keepdims=keepdims)
+    return xp.max(x, axis=axis, keepdims=keepdims)
 
 
 def in_order(xp: Any, x: Array) -> Array:

@@ -23,6 +23,8 @@ from ...graph import (
     float16,
     float32,
     float64,
+    int32,
+    int64,
     stack,
 )
 from .kernels import hush, restore
@@ -35,8 +37,8 @@ _NO_TRAITS = Traits()
 # Half-precision types are computed in float32 and rounded once: NumPy's own half loops are slow,
 # and each step of an expression would round.
 _HALVES = frozenset(d.numpy for d in (float16, bfloat16))
-# Types that a Python number takes without a further look, if it is no larger than this.
-_FLOATS: dict[DType | None, np.dtype[Any]] = {d: d.numpy for d in (float32, float64)}
+# Types that Python's numbers take without a further look, if they are no larger than this.
+_OF_NUMBERS = {float: (float32, float64), int: (float32, float64, int32, int64)}
 _SMALL = 60000.0
 _ndarray = np.ndarray
 
@@ -48,11 +50,13 @@ class _Direct(NamedTuple):
         scalar: its expression, or another function of `s` and arrays.
         s: what evaluates the expression.
         dtype: the type of the result.
+        numbers: Python's types that may stand for one of two values, with the type they take.
     """
 
     scalar: Callable[..., Any]
     s: Any
     dtype: DType
+    numbers: Mapping[type, np.dtype[Any]]
 
 
 class ElementwiseOp(OpDef):
@@ -80,19 +84,26 @@ class ElementwiseOp(OpDef):
     def directly(self, x: Any, y: Any = None) -> EagerTensor | None:
         """The output for one or two tensors, None where the op goes the way of all.
 
-        `y` may be a Python number.
+        One of two may be a Python number.
         """
-        if type(x) is not EagerTensor or stack.items or stack.place is not None:
+        if stack.items or stack.place is not None:
             return None
-        found = self._direct.get(x._dtype)
+        is_first = type(x) is EagerTensor
+        if not is_first and type(y) is not EagerTensor:
+            return None
+        found = self._direct.get(x._dtype if is_first else y._dtype)
         if found is None:
             return None
-        scalar, s, dtype = found
-        if y is not None and (type(y) is not EagerTensor or y._dtype is not x._dtype):
-            kind = _FLOATS.get(x._dtype)
-            if kind is None or type(y) is not float or not -_SMALL < y < _SMALL:
+        scalar, s, dtype, numbers = found
+        if y is not None and not (is_first and type(y) is EagerTensor and x._dtype is y._dtype):
+            number = y if is_first else x
+            kind = numbers.get(type(number))
+            if kind is None or not -_SMALL < number < _SMALL:
                 return None
-            y = EagerTensor(np.array(y, kind), x._dtype)
+            if is_first:
+                y = EagerTensor(np.array(y, kind), x._dtype)
+            else:
+                x = EagerTensor(np.array(x, kind), y._dtype)
         before = hush()
         try:
             value = scalar(s, x._value) if y is None else scalar(s, x._value, y._value)
@@ -127,7 +138,8 @@ class ElementwiseOp(OpDef):
         compute, s = (kernel, HOST) if is_half else (scalar, array_scalars(HOST))
         if self.defaults:
             compute = functools.partial(compute, **self.defaults)
-        self._direct[dtype] = _Direct(compute, s, result)
+        numbers = {kind: dtype.numpy for kind, taken in _OF_NUMBERS.items() if dtype in taken}
+        self._direct[dtype] = _Direct(compute, s, result, numbers)
 
 
 def elementwise(

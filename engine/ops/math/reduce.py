@@ -39,7 +39,7 @@ from ..array.broadcast import broadcast_like
 from ..array.by_vectors import reduction_order, transpose_by
 from ..array.open_axis import from_front, is_open_axis, to_front
 from ..array.shape import dim_of, reshape_to_shape, shape_of, size_of
-from ..core.arrays import rounded, widened
+from ..core.arrays import greatest, rounded, summed, widened
 from ..core.basic import constant, zeros_like
 from ..core.entries import known_value
 from ..core.registry import HOST, Gradient, Grads, OpDef, define, no_gradient, register
@@ -49,7 +49,6 @@ from .compare import equal, is_finite, where
 from .cumulative import cumprod
 from .elementary import divide_no_nan, exp, flat_at_zero, sqrt
 
-_add: Any = np.add  # its stubs know no `keepdims` that is a variable
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = tuple[int, ...] | None
 
@@ -169,14 +168,8 @@ def _over_count(dy: Tensor, op: OpView) -> Tensor:
     return cast(divide(wide, count), dy.dtype)
 
 
-def _sum_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
-    if xp is HOST:  # what np.sum does, without its own way there
-        return _add.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
-    return xp.sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
-
-
 def _mean_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
-    return _sum_kernel(xp, x, axis, keepdims) / _count(x, axis)
+    return summed(xp, x, axis, keepdims) / _count(x, axis)
 
 
 def _variance_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
@@ -244,10 +237,10 @@ def _extreme_grad(op: OpView, dy: Tensor) -> Grads:
 
 def _logsumexp_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
     if _count(x, axis) == 0:
-        return _sum_kernel(xp, x, axis, keepdims) - xp.inf
-    high = xp.max(x, axis=axis, keepdims=True)
+        return summed(xp, x, axis, keepdims) - xp.inf
+    high = greatest(xp, x, axis, True)
     high = xp.where(xp.isfinite(high), high, 0)  # inf - inf would be NaN
-    total = xp.log(xp.sum(xp.exp(x - high), axis=axis, keepdims=True)) + high
+    total = xp.log(summed(xp, xp.exp(x - high), axis, True)) + high
     return total if keepdims else xp.squeeze(total, axis=axis)
 
 
@@ -259,12 +252,12 @@ def _logsumexp_grad(op: OpView, dy: Tensor) -> Grads:
 
 def _norm_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
     if _count(x, axis) == 0:
-        return _sum_kernel(xp, x, axis, keepdims)
-    scale = xp.max(xp.abs(x), axis=axis, keepdims=True)  # squares could overflow
+        return summed(xp, x, axis, keepdims)
+    scale = greatest(xp, xp.abs(x), axis, True)  # squares could overflow
     safe = xp.where((scale > 0) & xp.isfinite(scale), scale, 1)
     x = x / safe
     x *= x
-    y = xp.sqrt(xp.sum(x, axis=axis, keepdims=True)) * safe
+    y = xp.sqrt(summed(xp, x, axis, True)) * safe
     return y if keepdims else xp.squeeze(y, axis=axis)
 
 
@@ -276,7 +269,7 @@ def _norm_grad(op: OpView, dy: Tensor) -> Grads:
 _sum: OpDef = _reduction(
     "Sum",
     "The sum; integers keep their dtype.",
-    _sum_kernel,
+    summed,
     dtypes=NUMERIC,
     grad=lambda op, dy: (_spread(dy, op),),
 )

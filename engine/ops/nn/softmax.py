@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import ops
 from ...graph import FLOATING, Array, Axes, OpView, Tensor, TensorSpec, canonical_axes
-from ..core.arrays import computing_dtype
+from ..core.arrays import greatest, rounded, summed, widened
 from ..core.registry import Grads, OpDef, define
 from ..math.arithmetic import multiply, subtract
 
@@ -32,21 +32,21 @@ def _check_axes(who: str, x: TensorSpec, axes: tuple[int, ...]) -> None:
 
 def shifted(xp: Any, x: Array, axes: tuple[int, ...]) -> Array:
     """`x` less its maximum over `axes`, so that exp cannot overflow; half types in float32."""
-    x = x.astype(computing_dtype(xp, x), copy=False)
-    return x - xp.max(x, axis=axes, keepdims=True) if x.size else x
+    x = widened(xp, x)
+    return x - greatest(xp, x, axes, True) if x.size else x
 
 
 @_softmax.reference
 def _softmax_kernel(xp: Any, x: Array, *, axes: tuple[int, ...]) -> Array:
     y = xp.exp(shifted(xp, x, axes))
-    y /= xp.sum(y, axis=axes, keepdims=True)
-    return y.astype(x.dtype, copy=False)
+    y /= summed(xp, y, axes, True)
+    return rounded(y, x.dtype)
 
 
 @_log_softmax.reference
 def _log_softmax_kernel(xp: Any, x: Array, *, axes: tuple[int, ...]) -> Array:
     y = shifted(xp, x, axes)
-    return (y - xp.log(xp.sum(xp.exp(y), axis=axes, keepdims=True))).astype(x.dtype, copy=False)
+    return rounded(y - xp.log(summed(xp, xp.exp(y), axes, True)), x.dtype)
 
 
 @_softmax.grad
