@@ -1,4 +1,8 @@
-"""One workload on several frameworks: short blocks of each in turn, then medians and ratios."""
+"""One workload on several frameworks: short blocks of each in turn, then medians and ratios.
+
+A round is a block of each. One during which other processes ran does not count, and another one
+is made for it, for a while.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import median, quantiles
+from typing import Any, TypeAlias
 
+from .bystanders import Bystanders
 from .processes import Framework, Worker, WorkerError
 from .workloads import Workload
 
@@ -16,6 +22,7 @@ BLOCK_SECONDS = 0.25
 # Idle threads of a library go on spinning for a while, to be quick for the next call.
 PAUSE_SECONDS = 0.05
 LEAST_ROUNDS = 3
+PATIENCE = 3.0  # how much longer than asked for it takes at most, where other processes run
 
 
 @dataclass(frozen=True)
@@ -55,11 +62,15 @@ class Entry:
 
 @dataclass
 class Result:
-    """One workload with a number of threads, on all frameworks that have it."""
+    """One workload with a number of threads, on all frameworks that have it.
+
+    `is_disturbed` says that other processes ran meanwhile.
+    """
 
     workload: Workload
     threads: int
     entries: list[Entry]
+    is_disturbed: bool = False
 
     def entry(self, framework: str) -> Entry | None:
         return next((e for e in self.entries if e.framework == framework), None)
@@ -118,25 +129,41 @@ def measure(
                 entry.error = str(error)
         rounds = 1 if tiny else max(LEAST_ROUNDS, math.ceil(seconds / BLOCK_SECONDS))
         block = 0.0 if tiny else BLOCK_SECONDS
-        deadline = time.monotonic() + seconds * len(running)
-        for done in range(rounds):
-            if done >= LEAST_ROUNDS and time.monotonic() > deadline:
+        begin = time.monotonic()
+        kept, disturbed = list[_Round](), list[_Round]()
+        while running and len(kept) < rounds:
+            done = len(kept) + len(disturbed)
+            passed = (time.monotonic() - begin) / (seconds * len(running))
+            if passed > (1.0 if len(kept) >= LEAST_ROUNDS else PATIENCE) and done >= LEAST_ROUNDS:
                 break
-            first = done % max(1, len(running))
-            for entry, worker in running[first:] + running[:first]:
-                try:
-                    reply = worker.measure(block)
-                except WorkerError as error:
-                    entry.error = str(error)
-                    continue
-                entry.blocks.append(reply["seconds"])
-                entry.peak_bytes = reply["peak_bytes"]
-                time.sleep(PAUSE_SECONDS)
+            others = Bystanders(cores)
+            found = _round(running, done % len(running), block)
+            (disturbed if others.are_busy() and not tiny else kept).append(found)
             running = [(entry, worker) for entry, worker in running if entry.error is None]
+    is_disturbed = not tiny and len(kept) < LEAST_ROUNDS
+    for replies in [*kept, *disturbed] if is_disturbed else kept:
+        for entry, reply in replies:
+            entry.blocks.append(reply["seconds"])
+            entry.peak_bytes = reply["peak_bytes"]
     for entry in entries:
         if entry.error is None:
             entry.error = workload.judge(entry.checks) or disagreement(workload, entry, entries)
-    return Result(workload, len(cores), entries)
+    return Result(workload, len(cores), entries, is_disturbed)
+
+
+_Round: TypeAlias = list[tuple[Entry, dict[str, Any]]]
+
+
+def _round(running: Sequence[tuple[Entry, Worker]], first: int, seconds: float) -> _Round:
+    """A block of each, from one of them on; what a worker tells, or its error in the entry."""
+    found: _Round = []
+    for entry, worker in (*running[first:], *running[:first]):
+        try:
+            found.append((entry, worker.measure(seconds)))
+        except WorkerError as error:
+            entry.error = str(error)
+        time.sleep(PAUSE_SECONDS)
+    return found
 
 
 def disagreement(workload: Workload, entry: Entry, entries: Sequence[Entry]) -> str | None:

@@ -109,8 +109,12 @@ def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
         for entry in result.entries
         if entry.error is not None
     ]
-    if float(machine.get("load", 0)) > 0.5:
-        found.append("The machine was busy when this began: the figures are not to be relied on.")
+    found += [
+        f"{result.workload.name}, threads: {result.threads}: other processes ran meanwhile, the "
+        f"figures are not to be relied on."
+        for result in results
+        if result.is_disturbed
+    ]
     peers = {entry.framework for result in results for entry in result.entries}
     if machine.get("vendor") == "AuthenticAMD" and "torch" in peers:
         found.append(TORCH_ON_AMD)
@@ -154,6 +158,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "title": result.workload.title,
         "unit": result.workload.unit,
         "threads": result.threads,
+        "is_disturbed": result.is_disturbed,
         "best_peer": best and best.framework,
         "ratio": ratio and asdict(ratio),
         "entries": [

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import (
+    bystanders,
     fresh,
     machine,
     measurement,
@@ -382,6 +383,80 @@ def test_it_says_how_long_it_takes() -> None:
     plan = [(WORKLOADS[name], threads) for name in ("add", "train-mlp") for threads in (1, 2)]
     text = expected(plan, frameworks, seconds=3.0 * 60 - START_SECONDS)
     assert text.startswith("4 workloads on laminar, torch: about 18 minutes")  # 6 turns of 3
+
+
+def test_rounds_in_which_others_run_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of two frameworks in turns: those of the first two rounds are slow, and left out."""
+    blocks: dict[str, Iterator[float]] = {}
+
+    class Told(Worker):
+        def __init__(self, framework: str, *_: Any, **__: Any) -> None:
+            self.framework = framework
+            blocks[framework] = iter([9.0, 8.0, *(float(i) for i in range(1, 100))])
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def receive(self) -> dict[str, Any]:
+            return {"checks": [2.3, 2.2, 2.1]}
+
+        def measure(self, seconds: float) -> dict[str, Any]:
+            return {"seconds": next(blocks[self.framework]), "peak_bytes": 1}
+
+    class Disturbance:
+        left: int
+
+        def __init__(self, cores: Sequence[int]) -> None:
+            assert list(cores) == [0]
+
+        def are_busy(self) -> bool:
+            Disturbance.left -= 1
+            return Disturbance.left >= 0
+
+    monkeypatch.setattr(measurement, "Worker", Told)
+    monkeypatch.setattr(measurement, "Bystanders", Disturbance)
+    monkeypatch.setattr(measurement, "PAUSE_SECONDS", 0.0)
+    pair = [Framework(name, "", frozenset(), {}) for name in ("laminar", "torch")]
+    Disturbance.left = 2
+    result = measurement.measure(TRAINING, pair, [0], seconds=1.0, tiny=False)
+    assert [entry.blocks for entry in result.entries] == [[1.0, 2.0, 3.0, 4.0]] * 2
+    assert not result.is_disturbed
+    Disturbance.left = 10**6
+    monkeypatch.setattr(measurement, "PATIENCE", 0.0)
+    result = measurement.measure(TRAINING, pair, [0], seconds=1.0, tiny=False)
+    assert result.entries[0].blocks == [9.0, 8.0, 1.0]
+    assert result.is_disturbed
+    assert any("other processes ran" in note for note in notes([result], {}))
+    assert report.as_json(result)["is_disturbed"]
+
+
+def test_the_time_of_others_is_what_cores_took_less_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def process(number: int, parent: int, *times: int) -> None:
+        (tmp_path / str(number)).mkdir()
+        between = " ".join("0" * 9)
+        (tmp_path / str(number) / "stat").write_text(
+            f"{number} (a) b) S {parent} {between} {' '.join(map(str, times))} 0"
+        )
+
+    monkeypatch.setattr(bystanders, "PROCESSES", tmp_path)
+    assert bystanders.foreign_seconds([0]) == 0.0  # where nothing is told
+    # user (with guests), nice, system, idle, waiting, two kinds of interrupts, stolen, guests
+    lines = [
+        "cpu 0 0 0 0 0 0 0 0 0 0",
+        "cpu0 900 20 50 7 7 3 2 25 800 0",
+        "cpu1 5 0 0 9 9 0 0 0 0 0",
+    ]
+    (tmp_path / "stat").write_text("\n".join([*lines, "intr 1 2 3"]))
+    process(os.getpid(), 1, 100, 10, 5, 5)
+    process(777_777, os.getpid(), 200, 0, 0, 0)
+    process(888_888, 777_777, 0, 80, 0, 0)
+    process(999_999, 1, 5000, 0, 0, 0)
+    assert bystanders.foreign_seconds([0]) == (1000 - 400) / ticks
+    assert bystanders.foreign_seconds([0, 1]) == (1005 - 400) / ticks
 
 
 def test_what_is_written_tells_where_it_comes_from(tmp_path: Path) -> None:
