@@ -7,49 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from laminar import engine, ops
-from laminar.engine.errors import ShapeError
 from laminar.engine.graph import GraphTensor, Tensor
 from laminar.engine.ops.core.basic import identity
 from laminar.engine.state import GraphKeys
-from laminar.engine.state.variable_scope import VariableScope
 
 from . import neural
 from .adapting import v1
 from .flow import cond
 from .init_ops import Ones, Zeros
+from .layer_parts import finished, known_size, scope, with_bias
 from .maths import tensordot
 from .values import tensor
-from .variables import get_variable, variable_scope
-
-
-def _scope(name: str | None, default: str, reuse: Any) -> variable_scope:
-    given: str | VariableScope | None = name
-    return variable_scope(given, None if name else default, reuse=reuse if name else None)
-
-
-def _size(who: str, x: Tensor, axis: int) -> int:
-    found = x.shape[axis] if x.shape.rank else None
-    if found is None:
-        raise ShapeError(
-            f"{who}: axis {axis} of the input sizes its variables, but it is unknown: {x.spec}",
-            remedy="use set_shape, or reshape to a known size",
-        )
-    return int(found)
-
-
-def _finished(x: Tensor, activation: Any, activity_regularizer: Any) -> Any:
-    y = x if activation is None else activation(x)
-    if activity_regularizer is not None and isinstance(y, GraphTensor):
-        penalty = activity_regularizer(y)
-        y.graph.root.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, penalty)
-    return y
-
-
-def _bias(x: Tensor, size: int, use_bias: bool, **options: Any) -> Tensor:
-    if not use_bias:
-        return x
-    found: Tensor = neural.bias_add(x, get_variable("bias", [size], x.dtype, **options))
-    return found
+from .variables import get_variable
 
 
 @v1()
@@ -71,10 +40,10 @@ def dense(
 ) -> Any:
     """activation(inputs @ kernel + bias), over the last axis."""
     x = tensor(inputs)
-    with _scope(name, "dense", reuse):
+    with scope(name, "dense", reuse):
         kernel = get_variable(
             "kernel",
-            [_size("dense", x, -1), units],
+            [known_size("dense", x, -1), units],
             x.dtype,
             kernel_initializer,
             kernel_regularizer,
@@ -82,77 +51,10 @@ def dense(
             constraint=kernel_constraint,
         )
         y = ops.matmul(x, kernel) if x.shape.rank == 2 else tensordot(x, kernel, [[-1], [0]])
-        y = _bias(
-            y,
-            units,
-            use_bias,
-            initializer=bias_initializer,
-            regularizer=bias_regularizer,
-            trainable=trainable,
-            constraint=bias_constraint,
+        y = with_bias(
+            y, use_bias, units, bias_initializer, bias_regularizer, trainable, bias_constraint
         )
-        return _finished(y, activation, activity_regularizer)
-
-
-def _convolutions(rank: int, fn: Callable[..., Any]) -> Callable[..., Any]:
-    who = f"conv{rank}d"
-
-    @v1()
-    def convolution(
-        inputs: Any,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
-        data_format: Any = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        reuse: Any = None,
-    ) -> Any:
-        x = tensor(inputs)
-        first = data_format == "channels_first"
-        window = [kernel_size] * rank if isinstance(kernel_size, int) else list(kernel_size)
-        with _scope(name, who, reuse):
-            kernel = get_variable(
-                "kernel",
-                [*window, _size(who, x, 1 if first else -1), filters],
-                x.dtype,
-                kernel_initializer,
-                kernel_regularizer,
-                trainable,
-                constraint=kernel_constraint,
-            )
-            y = ops.conv(x, kernel, strides, padding.lower(), data_format, dilation_rate)
-            if use_bias:
-                bias = get_variable(
-                    "bias",
-                    [filters],
-                    x.dtype,
-                    bias_initializer,
-                    bias_regularizer,
-                    trainable,
-                    constraint=bias_constraint,
-                )
-                y = neural.bias_add(y, bias, "NCHW" if first else None)
-            return _finished(y, activation, activity_regularizer)
-
-    convolution.__doc__ = f"activation(convolution over {rank} axes + bias)."
-    return convolution
-
-
-conv1d = _convolutions(1, ops.conv)
-conv2d = _convolutions(2, ops.conv)
-conv3d = _convolutions(3, ops.conv)
+        return finished(y, activation, activity_regularizer)
 
 
 def _pooling(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -230,17 +132,19 @@ def batch_normalization(
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
+    *,
+    fused: bool | None = None,
 ) -> Any:
     """Each channel with mean 0 and variance 1, then scaled and shifted.
 
     While training these are of the batch, and `GraphKeys.UPDATE_OPS` lists the operations that take
-    them into the moving averages, which are used otherwise.
+    them into the moving averages, which are used otherwise. `fused` changes nothing.
     """
     x = tensor(inputs)
     rank = len(x.shape)
     place = axis % rank
-    size = _size("batch_normalization", x, axis)
-    with _scope(name, "batch_normalization", reuse):
+    size = known_size("batch_normalization", x, axis)
+    with scope(name, "batch_normalization", reuse):
         gamma = beta = None
         if scale:
             gamma = get_variable(

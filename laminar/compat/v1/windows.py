@@ -45,7 +45,7 @@ def per_axis(who: str, given: Any, where: slice, rank: int) -> tuple[int, ...]:
     return (found,) * (where.stop - where.start) if isinstance(found, int) else tuple(found)
 
 
-def padding_word(padding: Any) -> str:
+def padding_word(padding: Any) -> Any:
     """ "same" or "valid"."""
     if not isinstance(padding, str) or padding.lower() not in ("same", "valid"):
         raise InvalidArgumentError(
