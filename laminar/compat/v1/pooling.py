@@ -103,7 +103,8 @@ def pool(
         raise InvalidArgumentError(f"pool: expected 'MAX' or 'AVG', got {pooling_type!r}")
     if set(rates) == {1}:
         fn = ops.max_pool if pooling_type == "MAX" else ops.average_pool
-        return as_given(fn(x, window, moves, padding_word(padding)), data_format)
+        plain: Tensor = fn(x, window, moves, padding_word(padding))
+        return as_given(plain, data_format)
     windows = _Windows("pool", x, window, moves, padding, rates)
     if pooling_type == "MAX":
         outside = windows.padded(x, _least(x))
