@@ -3,9 +3,11 @@
     MetaGraphDef {MetaInfoDef meta_info_def = 1, bytes graph_def = 2, SaverDef saver_def = 3,
                   map<string, CollectionDef> collection_def = 4,
                   map<string, SignatureDef> signature_def = 5}
-    MetaInfoDef {string meta_graph_version = 1, string tensorflow_version = 5}
+    MetaInfoDef {string meta_graph_version = 1, repeated string tags = 4,
+                 string tensorflow_version = 5}
     SignatureDef {map<string, TensorInfo> inputs = 1, map<string, TensorInfo> outputs = 2,
-                  string method_name = 3}    TensorInfo {string name = 1}
+                  string method_name = 3}
+    TensorInfo {string name = 1, DataType dtype = 2, TensorShapeProto tensor_shape = 3}
 
 the numbers as in tensorflow/core/protobuf/meta_graph.proto; the graph is a GraphDef of laminar,
 whose ops are laminar's. One that TensorFlow wrote is read, too, and one is written for it
@@ -15,7 +17,7 @@ whose ops are laminar's. One that TensorFlow wrote is read, too, and one is writ
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..closing import open_regular
@@ -37,30 +39,13 @@ from ..state import GraphKeys
 from .collections import collection_bytes, read_collection
 from .meta_graph_text import from_text, messages, to_text
 from .saver_def import SaverDef, in_scope
+from .signatures import Signature, map_bytes, map_entry, read_signature, signature_bytes
 from .tensorflow import TensorFlowGraph, graph_def_of, tensorflow_graph_of
 from .tensorflow.collections import read_tensorflow_collection
 
 _VERSION = "laminar 1"
 _MOST = (1 << 31) - 1  # bytes, as protobuf has it
 _KIND = Kind("a MetaGraph of laminar", "take a .meta file that a Saver or export_meta_graph wrote")
-
-
-@dataclass(frozen=True)
-class Signature:
-    """Which tensors of a graph are the inputs and outputs of a computation.
-
-    Attributes:
-        inputs, outputs: names of tensors by the names that a user knows.
-        method_name: what kind of computation it is.
-
-    Examples:
-        >>> engine.Signature({"x": "x:0"}, {"y": "y:0"}).inputs
-        {'x': 'x:0'}
-    """
-
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
-    method_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +57,7 @@ class MetaGraph:
         saver_def: which of them save and restore; None if none do.
         collections: what each key lists, as data.
         signatures: by name.
+        tags: words that say what it is for, in a SavedModel of several graphs.
 
     Examples:
         >>> with engine.Graph().as_default():
@@ -85,6 +71,7 @@ class MetaGraph:
     saver_def: SaverDef | None = None
     collections: Mapping[str, bytes] = field(default_factory=dict)
     signatures: Mapping[str, Signature] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """The binary form: equal ones give equal bytes.
@@ -93,14 +80,14 @@ class MetaGraph:
             ResourceExhaustedError: it would exceed 2 GiB.
         """
         saver = b"" if self.saver_def is None else wire.field(3, self.saver_def.to_bytes())
-        signatures = {name: _signature_bytes(s) for name, s in self.signatures.items()}
+        signatures = {name: signature_bytes(s) for name, s in self.signatures.items()}
         data = b"".join(
             (
-                wire.field(1, _information(self.graph_def)),
+                wire.field(1, _information(self.graph_def, self.tags)),
                 wire.field(2, _graph_bytes(self.graph_def)),
                 saver,
-                _map(4, self.collections),
-                _map(5, signatures),
+                map_bytes(4, self.collections),
+                map_bytes(5, signatures),
             )
         )
         if len(data) > _MOST:
@@ -130,6 +117,7 @@ class MetaGraph:
         message = Message(data, _KIND)
         version, graph, saver = "", None, None
         tensorflow: str | None = None
+        tags: list[str] = []
         collections: dict[str, bytes] = {}
         signatures: dict[str, Signature] = {}
         for number, kind in message.fields():
@@ -140,6 +128,8 @@ class MetaGraph:
                 for inner, inner_kind in info.fields():
                     if inner == 1 and inner_kind == BYTES:
                         version = info.text()
+                    elif inner == 4 and inner_kind == BYTES:
+                        tags.append(info.text())
                     elif inner == 5 and inner_kind == BYTES:
                         tensorflow = info.text()
                     else:
@@ -149,11 +139,11 @@ class MetaGraph:
             elif number == 3:
                 saver = message.bytes()
             elif number == 4:
-                key, value = _entry(message.span())
+                key, value = map_entry(message.span())
                 collections[key] = value
             else:
-                key, value = _entry(message.span())
-                signatures[key] = _read_signature(value)
+                key, value = map_entry(message.span())
+                signatures[key] = read_signature(value)
         if graph is None:
             raise message.damage("there is no graph")
         if version.startswith("laminar") and version != _VERSION:
@@ -172,14 +162,16 @@ class MetaGraph:
             None if saver is None else SaverDef.from_bytes(saver),
             collections,
             signatures,
+            tuple(tags),
         )
 
 
-def _information(graph: GraphDef | TensorFlowGraph) -> bytes:
-    """Who wrote it."""
+def _information(graph: GraphDef | TensorFlowGraph, tags: Sequence[str]) -> bytes:
+    """Who wrote it, and what it is for."""
+    purposes = b"".join(wire.text(4, tag) for tag in tags)
     if isinstance(graph, TensorFlowGraph):
-        return wire.text(5, graph.version)
-    return wire.text(1, _VERSION)
+        return purposes + wire.text(5, graph.version)
+    return wire.text(1, _VERSION) + purposes
 
 
 def _graph_bytes(graph: GraphDef | TensorFlowGraph) -> bytes:
@@ -196,58 +188,6 @@ def _tensorflow_graph(data: bytes, version: str) -> TensorFlowGraph:
         raise DataLossError(f"the bytes are not a GraphDef of TensorFlow: {cause}") from cause
 
 
-def _map(number: int, values: Mapping[str, bytes]) -> bytes:
-    return b"".join(
-        wire.field(number, wire.text(1, key) + wire.field(2, value))
-        for key, value in sorted(values.items())
-    )
-
-
-def _entry(message: Message) -> tuple[str, bytes]:
-    key, value = "", b""
-    for number, kind in message.fields():
-        if number == 1 and kind == BYTES:
-            key = message.text()
-        elif number == 2 and kind == BYTES:
-            value = message.bytes()
-        else:
-            message.skip(kind)
-    return key, value
-
-
-def _signature_bytes(signature: Signature) -> bytes:
-    maps = (
-        {key: wire.text(1, name) for key, name in names.items()}
-        for names in (signature.inputs, signature.outputs)
-    )
-    inputs, outputs = maps
-    return _map(1, inputs) + _map(2, outputs) + wire.text(3, signature.method_name)
-
-
-def _read_signature(data: bytes) -> Signature:
-    message = Message(data, _KIND)
-    names: dict[int, dict[str, str]] = {1: {}, 2: {}}
-    method = ""
-    for number, kind in message.fields():
-        if number in names and kind == BYTES:
-            key, value = _entry(message.span())
-            names[number][key] = "".join(_texts(value))
-        elif number == 3 and kind == BYTES:
-            method = message.text()
-        else:
-            message.skip(kind)
-    return Signature(names[1], names[2], method)
-
-
-def _texts(data: bytes) -> Iterator[str]:
-    message = Message(data, _KIND)
-    for number, kind in message.fields():
-        if number == 1 and kind == BYTES:
-            yield message.text()
-        else:
-            message.skip(kind)
-
-
 def export_meta_graph(
     filename: str | os.PathLike[str] | None = None,
     *,
@@ -258,6 +198,7 @@ def export_meta_graph(
     clear_devices: bool = False,
     as_text: bool = False,
     tensorflow: bool = False,
+    tags: Sequence[str] = (),
 ) -> MetaGraph:
     """A graph with its collections as data, and as a file.
 
@@ -273,6 +214,7 @@ def export_meta_graph(
         tensorflow: whether the operations are written as TensorFlow's, whose `import_meta_graph`
             reads it then: those of dense layers, softmax losses, their gradients and updates, of
             elementwise functions and reductions, and of savers. Randomness is TensorFlow's own.
+        tags: words that say what it is for.
 
     Raises:
         InvalidArgumentError: an attribute of an operation cannot be written.
@@ -299,7 +241,8 @@ def export_meta_graph(
     keys = every if collection_list is None else collection_list
     written = {key: collection_bytes(key, graph.get_collection(key), tensorflow) for key in keys}
     collections = {key: data for key, data in written.items() if data is not None}
-    found = MetaGraph(graph_def, saver_def, collections, dict(signatures or {}))
+    described = {key: found.of(graph) for key, found in (signatures or {}).items()}
+    found = MetaGraph(graph_def, saver_def, collections, described, tuple(tags))
     if filename is not None:
         with atomic_write(filename, durable=True) as file:
             file.write(found.to_text().encode() if as_text else found.to_bytes())

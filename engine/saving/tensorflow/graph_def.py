@@ -198,6 +198,11 @@ def _numpy(name: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name) if name == "bfloat16" else name)
 
 
+def field_of(number: int) -> str:
+    """The field of a TensorProto that lists values of the type with a number."""
+    return _TYPES[number][1]
+
+
 def _values(message: Any, name: str, field: str) -> np.ndarray[Any, Any]:
     listed = list(getattr(message, field))
     if name == "string":

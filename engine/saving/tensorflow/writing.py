@@ -144,14 +144,14 @@ def _write(attr: Any, value: Any) -> None:
         attr.s = value.encode()
     elif isinstance(value, TensorShape):
         attr.shape.SetInParent()  # a scalar's has nothing in it
-        _write_shape(attr.shape, value)
+        write_shape(attr.shape, value)
     elif isinstance(value, np.ndarray):
-        _write_array(attr.tensor, value)
+        write_array(attr.tensor, value)
     elif value and isinstance(value[0], int):
         attr.list.i.extend(value)
     elif value and isinstance(value[0], TensorShape):
         for shape in value:
-            _write_shape(attr.list.shape.add(), shape)
+            write_shape(attr.list.shape.add(), shape)
     else:
         attr.list.SetInParent()
         attr.list.type.extend(_number(dtype) for dtype in value)
@@ -162,7 +162,8 @@ def _number(dtype: str) -> int:
     return _VARIANT_NUMBER if dtype is VARIANT else NUMBERS[str(dtype)]
 
 
-def _write_shape(message: Any, shape: TensorShape) -> None:
+def write_shape(message: Any, shape: TensorShape) -> None:
+    """Be a shape: a TensorShapeProto."""
     if shape.rank is None:
         message.unknown_rank = True
         return
@@ -170,11 +171,12 @@ def _write_shape(message: Any, shape: TensorShape) -> None:
         message.dim.add(size=-1 if size is None else size)
 
 
-def _write_array(message: Any, array: np.ndarray[Any, Any]) -> None:
+def write_array(message: Any, array: np.ndarray[Any, Any]) -> None:
+    """Be an array: a TensorProto."""
     is_text = array.dtype == object
     message.tensor_shape.SetInParent()
     message.dtype = NUMBERS["string" if is_text else str(array.dtype)]
-    _write_shape(message.tensor_shape, TensorShape(array.shape))
+    write_shape(message.tensor_shape, TensorShape(array.shape))
     if is_text:
         message.string_val.extend(
             x if isinstance(x, bytes) else str(x).encode() for x in array.flat

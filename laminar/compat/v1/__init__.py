@@ -42,6 +42,7 @@ _MODULES = frozenset(
         "python_io",
         "queue",
         "random",
+        "saved_model",
         "sets",
         "signal",
         "sparse",

@@ -6,6 +6,11 @@ from .face import OWN, Line, face
 
 NAMES: dict[str, Line] = {
     "AUTO_REUSE": "engine:AUTO_REUSE",
+    "AttrValue": ".protos:AttrValue",
+    "MetaGraphDef": ".protos:MetaGraphDef",
+    "NodeDef": ".protos:NodeDef",
+    "make_ndarray": ".protos:make_ndarray",
+    "make_tensor_proto": ".protos:make_tensor_proto",
     "AggregationMethod": ".framework:AggregationMethod",
     "Assert": ".flow:Assert",
     "Barrier": (OWN, "engine:Barrier"),
@@ -63,6 +68,7 @@ NAMES: dict[str, Line] = {
         "reduction_type='MEAN'",
         "engine:SparseConditionalAccumulator(dtype, shape, shared_name, name, reduction_type)",
     ),
+    "TensorInfo": ".protos:TensorInfo",
     "TFRecordReader": (OWN, ".inputs:TFRecordReader"),
     "Summary": ".summary_messages:Summary",
     "Tensor": "engine:Tensor",

@@ -70,7 +70,8 @@ class _Windows:
 
     def cells(self, padded: Tensor, tap: tuple[int, ...]) -> Tensor:
         """What each window has at one of its taps."""
-        return padded[(slice(None), *self.geometry.tap_cells(tap), slice(None))]
+        found: Tensor = padded[(slice(None), *self.geometry.tap_cells(tap), slice(None))]
+        return found
 
 
 def _least(x: Tensor) -> Any:
