@@ -147,6 +147,19 @@ class DeviceSpec:
             )  # type: ignore[arg-type]  # parts keep their place
         )
 
+    def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
+        """`merge_from`: a new spec, this one with the parts that `other` sets."""
+        return self.merge_from(other)
+
+    def replace(self, **parts: Any) -> DeviceSpec:
+        """A new spec with other parts; None unsets a part."""
+        return replace(self, **parts)
+
+    @classmethod
+    def parse_from_string(cls, text: str) -> DeviceSpec:
+        """`from_string`: a new spec, since a spec does not change."""
+        return cls.from_string(text)
+
     def to_string(self) -> str:
         """The canonical name."""
         if self.colocated_with is not None:

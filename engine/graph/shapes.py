@@ -93,13 +93,13 @@ class TensorShape(tuple[Dim, ...]):
             a is None or b is None or a == b for a, b in zip(self, other, strict=True)
         )
 
-    def merge_with(self, shape: Any) -> TensorShape:
+    def merge_with(self, other: Any) -> TensorShape:
         """What both shapes together say.
 
         Raises:
             ShapeError: they contradict each other.
         """
-        other = TensorShape(shape)
+        other = TensorShape(other)
         if not self.is_compatible_with(other):
             raise ShapeError(f"shapes {self} and {other} do not agree")
         if self.rank is None:

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import SimpleNamespace
 from typing import Any
 
+from . import saved_model_words
 from .face import Line, face
-
-ASSETS_DIRECTORY = "assets"
-ASSETS_KEY = "saved_model_assets"
-LEGACY_INIT_OP_KEY = "legacy_init_op"
-MAIN_OP_KEY = "saved_model_main_op"
-SAVED_MODEL_FILENAME_PB = "saved_model.pb"
-SAVED_MODEL_FILENAME_PBTXT = "saved_model.pbtxt"
-SAVED_MODEL_SCHEMA_VERSION = 1
-VARIABLES_DIRECTORY = "variables"
-VARIABLES_FILENAME = "variables"
-
-DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
-CLASSIFY_INPUTS = "inputs"
-CLASSIFY_METHOD_NAME = "tensorflow/serving/classify"
-CLASSIFY_OUTPUT_CLASSES = "classes"
-CLASSIFY_OUTPUT_SCORES = "scores"
-PREDICT_INPUTS = "inputs"
-PREDICT_METHOD_NAME = "tensorflow/serving/predict"
-PREDICT_OUTPUTS = "outputs"
-REGRESS_INPUTS = "inputs"
-REGRESS_METHOD_NAME = "tensorflow/serving/regress"
-REGRESS_OUTPUTS = "outputs"
-
-SERVING, TRAINING, GPU, TPU = "serve", "train", "gpu", "tpu"
 
 _FUNCTIONS = (
     "build_signature_def",
@@ -47,6 +25,7 @@ _FUNCTIONS = (
 )
 NAMES: dict[str, Line] = {
     **{name: f".saved_models:{name}" for name in _FUNCTIONS},
+    **{name: f".saved_model_words:{name}" for name in vars(saved_model_words) if name.isupper()},
     "Builder": ".saved_models:SavedModelBuilder",
     "SavedModelBuilder": ".saved_models:SavedModelBuilder",
     "maybe_saved_model_directory": ".saved_models:contains_saved_model",
@@ -72,12 +51,12 @@ def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return sys.modules[__name__]
     if name == "main_op":
-        from .saved_models import main_op, main_op_with_restore  # with all of the engine
-
-        return SimpleNamespace(main_op=main_op, main_op_with_restore=main_op_with_restore)
+        found = importlib.import_module(".saved_models", __package__)  # with all of the engine
+        return SimpleNamespace(
+            main_op=found.main_op, main_op_with_restore=found.main_op_with_restore
+        )
     return _get(name)
 
 
 def __dir__() -> list[str]:
-    constants = {name for name in globals() if name.isupper() and name[0] != "_"}
-    return sorted({*_names(), *_PARTS, "main_op", *(constants - {"NAMES"})})
+    return sorted({*_names(), *_PARTS, "main_op"})

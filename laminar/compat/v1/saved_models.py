@@ -28,7 +28,7 @@ from laminar.engine.saving.tensorflow import TensorFlowGraph
 from laminar.engine.saving.tensorflow.writing import write_shape
 from laminar.engine.source import warn
 
-from . import saved_model
+from . import saved_model_words as words
 from .adapting import v1
 from .graphs import import_meta_graph
 from .sparse_tensors import SparseTensor
@@ -80,9 +80,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     for name, given in (("inputs", inputs), ("outputs", outputs)):
         if not given:
             raise ValueError(f"predict_signature_def: {name} must be a dict of tensors")
-    return build_signature_def(
-        _described(inputs), _described(outputs), saved_model.PREDICT_METHOD_NAME
-    )
+    return build_signature_def(_described(inputs), _described(outputs), words.PREDICT_METHOD_NAME)
 
 
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
@@ -92,8 +90,8 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
     outputs = {
         key: given
         for key, given in (
-            (saved_model.CLASSIFY_OUTPUT_CLASSES, classes),
-            (saved_model.CLASSIFY_OUTPUT_SCORES, scores),
+            (words.CLASSIFY_OUTPUT_CLASSES, classes),
+            (words.CLASSIFY_OUTPUT_SCORES, scores),
         )
         if given is not None
     }
@@ -103,9 +101,9 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
     if scores is not None:
         _check_types("classification_signature_def", scores=(scores, "float32"))
     return build_signature_def(
-        _described({saved_model.CLASSIFY_INPUTS: examples}),
+        _described({words.CLASSIFY_INPUTS: examples}),
         _described(outputs),
-        saved_model.CLASSIFY_METHOD_NAME,
+        words.CLASSIFY_METHOD_NAME,
     )
 
 
@@ -119,9 +117,9 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
         predictions=(predictions, "float32"),
     )
     return build_signature_def(
-        _described({saved_model.REGRESS_INPUTS: examples}),
-        _described({saved_model.REGRESS_OUTPUTS: predictions}),
-        saved_model.REGRESS_METHOD_NAME,
+        _described({words.REGRESS_INPUTS: examples}),
+        _described({words.REGRESS_OUTPUTS: predictions}),
+        words.REGRESS_METHOD_NAME,
     )
 
 
@@ -139,19 +137,19 @@ def is_valid_signature(signature_def: Any) -> bool:
         for part in ("inputs", "outputs")
     }
     text, real = NUMBERS[engine.string], NUMBERS[engine.float32]
-    if method == saved_model.PREDICT_METHOD_NAME:
+    if method == words.PREDICT_METHOD_NAME:
         return bool(types["inputs"]) and bool(types["outputs"])
-    if method == saved_model.REGRESS_METHOD_NAME:
+    if method == words.REGRESS_METHOD_NAME:
         return types == {
-            "inputs": {saved_model.REGRESS_INPUTS: text},
-            "outputs": {saved_model.REGRESS_OUTPUTS: real},
+            "inputs": {words.REGRESS_INPUTS: text},
+            "outputs": {words.REGRESS_OUTPUTS: real},
         }
-    if method == saved_model.CLASSIFY_METHOD_NAME:
+    if method == words.CLASSIFY_METHOD_NAME:
         allowed = {
-            saved_model.CLASSIFY_OUTPUT_CLASSES: text,
-            saved_model.CLASSIFY_OUTPUT_SCORES: real,
+            words.CLASSIFY_OUTPUT_CLASSES: text,
+            words.CLASSIFY_OUTPUT_SCORES: real,
         }
-        return types["inputs"] == {saved_model.CLASSIFY_INPUTS: text} and (
+        return types["inputs"] == {words.CLASSIFY_INPUTS: text} and (
             types["outputs"].items() <= allowed.items() and bool(types["outputs"])
         )
     return False
@@ -159,7 +157,7 @@ def is_valid_signature(signature_def: Any) -> bool:
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
     """Whether a folder has a SavedModel."""
-    names = (saved_model.SAVED_MODEL_FILENAME_PB, saved_model.SAVED_MODEL_FILENAME_PBTXT)
+    names = (words.SAVED_MODEL_FILENAME_PB, words.SAVED_MODEL_FILENAME_PBTXT)
     return any(os.path.isfile(os.path.join(os.fspath(export_dir), name)) for name in names)
 
 
@@ -232,8 +230,8 @@ class SavedModelBuilder:
                 made.save(sess, prefix, write_meta_graph=False, write_state=False)
             self._has_variables = True
             self._add(made, tags, signature_def_map, assets_collection, clear_devices, {
-                saved_model.MAIN_OP_KEY: main_op,
-                saved_model.LEGACY_INIT_OP_KEY: legacy_init_op,
+                words.MAIN_OP_KEY: main_op,
+                words.LEGACY_INIT_OP_KEY: legacy_init_op,
             })  # fmt: skip
 
     def add_meta_graph(
@@ -256,8 +254,8 @@ class SavedModelBuilder:
         with get_default_graph().as_default():
             self._add(
                 _saver(saver), tags, signature_def_map, assets_collection, clear_devices, {
-                    saved_model.MAIN_OP_KEY: main_op,
-                    saved_model.LEGACY_INIT_OP_KEY: legacy_init_op,
+                    words.MAIN_OP_KEY: main_op,
+                    words.LEGACY_INIT_OP_KEY: legacy_init_op,
                 }
             )  # fmt: skip
 
@@ -344,8 +342,8 @@ def simple_save(
         signature = predict_signature_def(inputs, outputs)
     builder.add_meta_graph_and_variables(
         session,
-        [saved_model.SERVING],
-        {saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature},
+        [words.SERVING],
+        {words.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature},
         main_op=legacy_init_op,
         clear_devices=True,
     )
@@ -383,7 +381,7 @@ def load(
         prefix = variables_prefix(export_dir)
         if saver is not None and engine.checkpoint_exists(prefix):
             saver.restore(sess, prefix)
-        for key in (saved_model.MAIN_OP_KEY, saved_model.LEGACY_INIT_OP_KEY):
+        for key in (words.MAIN_OP_KEY, words.LEGACY_INIT_OP_KEY):
             begin = sess.graph.get_collection(key, import_scope)
             if begin:
                 sess.run(begin[-1])
