@@ -153,6 +153,12 @@ class Operation:
         """
         return _node_of(self)
 
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str | None]]:
+        """The user's line that made it, as `traceback.extract_stack` has lines; [] if unknown."""
+        where = self.location
+        return [] if where is None else [(where.filename, where.line, where.function, None)]
+
     def colocation_groups(self) -> list[bytes]:
         """What it stands with: b"loc:@name" for each operation, by default for itself alone."""
         return [f"loc:@{name}".encode() for name in self.colocation or (self.name,)]

@@ -181,6 +181,10 @@ class Operators:
     def __hash__(self) -> int:
         return id(self)
 
+    def experimental_ref(self) -> Reference:
+        """What stands for it in sets and as a key of dictionaries; see `Reference`."""
+        return Reference(self)
+
     def __lt__(self, other: Any) -> Any:
         return self.table.less(self, other)
 
@@ -195,6 +199,36 @@ class Operators:
 
     def __getitem__(self, index: Any) -> Any:
         return self.table.get_item(self, index)
+
+
+class Reference:
+    """Stands for a tensor or variable where objects are compared: it equals another of the same.
+
+    (Tensors themselves compare element by element.)
+
+    Examples:
+        >>> x = engine.constant([1.0, 2.0])
+        >>> {x.experimental_ref()} == {x.experimental_ref()}, x.experimental_ref().deref() is x
+        (True, True)
+    """
+
+    __slots__ = ("_object",)
+
+    def __init__(self, value: Operators) -> None:
+        self._object = value
+
+    def deref(self) -> Operators:
+        """The object itself."""
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"<Reference to {self._object!r}>"
 
 
 def _is_graph_variable(x: Any) -> bool:

@@ -34,7 +34,8 @@ _YES, _NO = _Answer(True), _Answer(False)
 class TensorShape(tuple[Dim, ...]):
     """A tuple of dimensions, None where the size is unknown until run time.
 
-    `TensorShape(None)` has unknown rank: it has no length and cannot be iterated.
+    `TensorShape(None)` has unknown rank: it has no length and cannot be iterated. Each of its
+    dimensions is None, and a slice of it, or what is joined to it, is of unknown rank, too.
 
     Examples:
         >>> shape = engine.TensorShape((None, 3))
@@ -51,7 +52,7 @@ class TensorShape(tuple[Dim, ...]):
         if hasattr(dims, "unknown_rank"):
             dims = _dims_of_message(dims)
             return _UNKNOWN if dims is None else TensorShape(dims)
-        if not isinstance(dims, Iterable):
+        if not isinstance(dims, Iterable) or _is_dimension(dims):
             dims = (dims,)
         return tuple.__new__(cls, [_as_dim(d) for d in dims])
 
@@ -99,16 +100,14 @@ class TensorShape(tuple[Dim, ...]):
         Raises:
             ShapeError: they contradict each other.
         """
-        other = TensorShape(other)
-        if not self.is_compatible_with(other):
-            raise ShapeError(f"shapes {self} and {other} do not agree")
+        theirs = TensorShape(other)
+        if not self.is_compatible_with(theirs):
+            raise ShapeError(f"shapes {self} and {theirs} do not agree")
         if self.rank is None:
-            return other
-        if other.rank is None:
+            return theirs
+        if theirs.rank is None:
             return self
-        return TensorShape(
-            [b if a is None else a for a, b in zip(self, other, strict=True)],
-        )
+        return TensorShape([b if a is None else a for a, b in zip(self, theirs, strict=True)])
 
     def assert_is_compatible_with(self, other: Any) -> None:
         """ShapeError unless one value could have both shapes."""
@@ -155,7 +154,7 @@ class TensorShape(tuple[Dim, ...]):
         return self
 
     def concatenate(self, other: Any) -> TensorShape:
-        """The dimensions of this shape, then those of another."""
+        """The dimensions of this shape, then those of another, or one more dimension."""
         other = TensorShape(other)
         if self.rank is None or other.rank is None:
             return _UNKNOWN
@@ -240,16 +239,16 @@ class _UnknownShape(TensorShape):
         self._refuse()
 
     def __getitem__(self, index: Any) -> Any:
-        self._refuse()
+        return self if isinstance(index, slice) else None
 
     def __contains__(self, item: object) -> bool:
         self._refuse()
 
     def __add__(self, other: Any) -> Any:
-        self._refuse()
+        return self
 
     def __radd__(self, other: Any) -> Any:
-        self._refuse()
+        return self
 
     def __bool__(self) -> bool:
         return True
@@ -301,9 +300,11 @@ def _as_dim(value: Any) -> Dim:
 
 
 def _is_shape(value: Any) -> bool:
-    """Whether a list or tuple holds dimensions alone."""
-    return isinstance(value, TensorShape) or all(
-        d is None or (type(d) is int and d >= 0) or _is_dimension(d) for d in value
+    """Whether it is one dimension, or a list or tuple of dimensions alone."""
+    return (
+        isinstance(value, TensorShape)
+        or _is_dimension(value)
+        or all(d is None or (type(d) is int and d >= 0) or _is_dimension(d) for d in value)
     )
 
 

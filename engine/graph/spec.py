@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DTypeError
 from .dtypes import DType, as_dtype, float32
 from .shapes import TensorShape
 
@@ -41,9 +42,31 @@ class TensorSpec:
         """The number of axes, or None."""
         return self.shape.rank
 
-    def is_compatible_with(self, other: TensorSpec) -> bool:
-        """Whether a tensor described by `other` could be described by this one."""
-        return self.dtype == other.dtype and self.shape.is_compatible_with(other.shape)
+    @classmethod
+    def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
+        """The same spec, with another name if one is given."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec of a tensor or array; a symbol's has the name of its operation."""
+        if name is None and hasattr(tensor, "op"):
+            name = tensor.op.name
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor, or what a spec describes, could be described by this spec."""
+        return self.dtype == as_dtype(other.dtype) and self.shape.is_compatible_with(other.shape)
+
+    def most_specific_compatible_type(self, other: TensorSpec) -> TensorSpec:
+        """The narrowest spec that describes what either of two specs describes.
+
+        Raises:
+            DTypeError: the element types differ.
+        """
+        if self.dtype != other.dtype:
+            raise DTypeError(f"no spec describes both {self} and {other}: their dtypes differ")
+        return TensorSpec(self.shape.most_specific_compatible_shape(other.shape), self.dtype)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TensorSpec):

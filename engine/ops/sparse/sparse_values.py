@@ -110,6 +110,11 @@ class SparseValues(_Parts):
         """The value, of arrays, in the default session or in the one given."""
         return type(self)(*(part.eval(feed_dict, session) for part in self))
 
+    def consumers(self) -> list[Any]:
+        """The operations of a graph that take the values, or another part."""
+        found = [op for part in self for op in part.consumers()]
+        return list({id(op): op for op in found}.values())
+
     def with_values(self, values: Any) -> SparseValues:
         """Other values at the same places."""
         return type(self)(self.indices, values, self.dense_shape)

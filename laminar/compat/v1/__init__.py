@@ -21,8 +21,10 @@ _MODULES = frozenset(
         "app",
         "bitwise",
         "compat",
+        "config",
         "data",
         "debugging",
+        "dtypes",
         "errors",
         "flags",
         "gfile",
@@ -38,6 +40,7 @@ _MODULES = frozenset(
         "manip",
         "math",
         "metrics",
+        "nest",
         "nn",
         "python_io",
         "queue",
@@ -49,7 +52,9 @@ _MODULES = frozenset(
         "spectral",
         "strings",
         "summary",
+        "test",
         "train",
+        "version",
     }
 )
 

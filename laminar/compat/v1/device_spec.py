@@ -62,6 +62,14 @@ class DeviceSpec:
         self._take(self._spec.merge_from(engine.DeviceSpec.from_string(dev.to_string())))
         return self
 
+    def make_merged_spec(self, dev: Any) -> DeviceSpec:
+        """A new spec: this one with the parts that `dev` sets."""
+        return self.replace().merge_from(dev)
+
+    def replace(self, **parts: Any) -> DeviceSpec:
+        """A new spec with other parts; None unsets a part."""
+        return DeviceSpec(**{p: getattr(self, p) for p in _PARTS} | parts)
+
     def to_string(self) -> str:
         """The name, as "/job:ps/task:0/device:CPU:0"."""
         return str(self._spec)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from typing import Any
+from typing import Any, NamedTuple
 
 from laminar.engine.closing import Closing
 from laminar.engine.errors import AlreadyExistsError, MissingFileError
@@ -36,50 +36,50 @@ class GFile(Closing):
         self._file.close()
 
 
-def exists(path: str) -> bool:
+def exists(filename: str) -> bool:
     """Whether there is a file or folder."""
-    return os.path.exists(path)
+    return os.path.exists(filename)
 
 
-def is_directory(path: str) -> bool:
+def is_directory(dirname: str) -> bool:
     """Whether it is a folder."""
-    return os.path.isdir(path)
+    return os.path.isdir(dirname)
 
 
-def list_directory(path: str) -> list[str]:
+def list_directory(dirname: str) -> list[str]:
     """The names in a folder."""
-    if not os.path.isdir(path):
-        raise MissingFileError(f"ListDirectory: there is no folder {path!r}")
-    return os.listdir(path)
+    if not os.path.isdir(dirname):
+        raise MissingFileError(f"ListDirectory: there is no folder {dirname!r}")
+    return os.listdir(dirname)
 
 
-def make_dirs(path: str) -> None:
+def make_dirs(dirname: str) -> None:
     """Make a folder, and those around it."""
-    os.makedirs(path, exist_ok=True)
+    os.makedirs(dirname, exist_ok=True)
 
 
-def make_dir(path: str) -> None:
+def make_dir(dirname: str) -> None:
     """Make a folder."""
-    os.mkdir(path)
+    os.mkdir(dirname)
 
 
-def remove(path: str) -> None:
+def remove(filename: str) -> None:
     """Remove a file."""
-    if not os.path.exists(path):
-        raise MissingFileError(f"Remove: there is no file {path!r}")
-    os.remove(path)
+    if not os.path.exists(filename):
+        raise MissingFileError(f"Remove: there is no file {filename!r}")
+    os.remove(filename)
 
 
-def delete_recursively(path: str) -> None:
+def delete_recursively(dirname: str) -> None:
     """Remove a folder and all that is in it."""
-    if not os.path.isdir(path):
-        raise MissingFileError(f"DeleteRecursively: there is no folder {path!r}")
-    shutil.rmtree(path)
+    if not os.path.isdir(dirname):
+        raise MissingFileError(f"DeleteRecursively: there is no folder {dirname!r}")
+    shutil.rmtree(dirname)
 
 
-def matching(pattern: str) -> list[str]:
+def matching(filename: str) -> list[str]:
     """The files that a pattern names."""
-    return sorted(glob.glob(pattern))
+    return sorted(glob.glob(filename))
 
 
 def copy(oldpath: str, newpath: str, overwrite: bool = False) -> None:
@@ -94,6 +94,29 @@ def rename(oldname: str, newname: str, overwrite: bool = False) -> None:
     if os.path.exists(newname) and not overwrite:
         raise AlreadyExistsError(f"Rename: there is a file {newname!r}", remedy="overwrite=True")
     os.replace(oldname, newname)
+
+
+class FileStatistics(NamedTuple):
+    """What the file system knows of a file.
+
+    Attributes:
+        length: in bytes.
+        mtime_nsec: when it was last written, in nanoseconds since 1970.
+        is_directory: whether it is a folder.
+    """
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def stat(filename: str) -> FileStatistics:
+    """What the file system knows of a file or folder."""
+    try:
+        found = os.stat(filename)
+    except FileNotFoundError as cause:
+        raise MissingFileError(f"Stat: there is no file {filename!r}") from cause
+    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(filename))
 
 
 def walk(top: str, in_order: bool = True) -> Any:

@@ -172,3 +172,18 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 def moving_average_variables(scope: str | None = None) -> list[Any]:
     """The variables that the graph keeps averages of."""
     return engine.get_collection(engine.GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The number of a dimension, None where it is unknown; also of a Dimension."""
+    return dimension.value if isinstance(dimension, engine.Dimension) else dimension
+
+
+def dimension_at_index(shape: Any, index: int) -> engine.Dimension:
+    """A dimension of a shape as a Dimension, which is unknown where the rank is."""
+    return engine.Dimension(TensorShape(shape)[index])
+
+
+def control_flow_v2_enabled() -> bool:
+    """True: conditions and loops are operations with graphs; variables are resources."""
+    return True

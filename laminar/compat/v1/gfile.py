@@ -18,6 +18,7 @@ NAMES: dict[str, Line] = {
     "Glob": ".files:matching",
     "Copy": ".files:copy",
     "Rename": ".files:rename",
+    "Stat": ".files:stat",
     "Walk": ".files:walk",
 }
 

@@ -283,3 +283,29 @@ def encode_png(image: Any, compression: int = -1) -> Tensor:
 def encode_jpeg(image: Any, quality: int = 95) -> Tensor:
     """A JPEG file of pixels."""
     return engine.encode_jpeg(tensor(image), quality)
+
+
+@v1()
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Any = None,
+    sequence_features: Any = None,
+    example_names: Any = None,
+) -> Any:
+    """(context, sequences, lengths) of SequenceExamples; see `laminar.engine`."""
+    return engine.parse_sequence_example(
+        serialized, context_features or {}, sequence_features or {}
+    )
+
+
+@v1()
+def parse_single_sequence_example(
+    serialized: Any,
+    context_features: Any = None,
+    sequence_features: Any = None,
+    example_name: Any = None,
+) -> Any:
+    """(context, sequences) of one SequenceExample; see `laminar.engine`."""
+    return engine.parse_single_sequence_example(
+        serialized, context_features or {}, sequence_features or {}
+    )

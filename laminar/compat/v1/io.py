@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from .face import OWN, Line, face
 
 NAMES: dict[str, Line] = {
@@ -16,6 +19,9 @@ NAMES: dict[str, Line] = {
     "SparseFeature": "engine:SparseFeature",
     "VarLenFeature": "engine:VarLenFeature",
     "decode_base64": ("input, name=None", "op:DecodeBase64"),
+    "encode_base64": ("input, pad=False, name=None", "op:EncodeBase64(input, pad=pad)"),
+    "PriorityQueue": ".queues:PriorityQueue",
+    "RandomShuffleQueue": ".queues:RandomShuffleQueue",
     "decode_csv": ".inputs:decode_csv",
     "decode_image": ".inputs:decode_image",
     "decode_jpeg": ".inputs:decode_jpeg",
@@ -28,6 +34,8 @@ NAMES: dict[str, Line] = {
     "matching_files": (OWN, "engine:matching_files"),
     "parse_example": ".inputs:parse_example",
     "parse_single_example": ".inputs:parse_single_example",
+    "parse_sequence_example": ".inputs:parse_sequence_example",
+    "parse_single_sequence_example": ".inputs:parse_single_sequence_example",
     "read_file": (OWN, "engine:read_file"),
     "serialize_many_sparse": ".sparse_tensors:serialize_many_sparse",
     "serialize_sparse": ".sparse_tensors:serialize_sparse",
@@ -35,4 +43,12 @@ NAMES: dict[str, Line] = {
     "tf_record_iterator": ".inputs:tf_record_iterator",
 }
 
-__getattr__, __dir__ = face(__name__, NAMES)
+_get, _names = face(__name__, NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module(".io_gfile", __package__) if name == "gfile" else _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), "gfile"})

@@ -5,6 +5,10 @@ from __future__ import annotations
 from .face import BINARY, UNARY, Line, face
 
 NAMES: dict[str, Line] = {
+    "is_non_decreasing": ".assertions:is_non_decreasing",
+    "is_strictly_increasing": ".assertions:is_strictly_increasing",
+    "log_softmax": ".neural:log_softmax",
+    "softmax": ".neural:softmax",
     "abs": (UNARY, "ops:abs"),
     "accumulate_n": (
         "inputs, shape=None, tensor_dtype=None, name=None",

@@ -332,3 +332,40 @@ def set_random_seed(seed: int) -> None:
 
 def nothing(*args: Any, **kwargs: Any) -> None:
     """Accepted: laminar is so already, or has no such setting."""
+
+
+@v1()
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Any,
+    initializer: Any,
+    dtype: Any = "float32",
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:
+    """The parts of a variable that is cut along one axis.
+
+    Args:
+        shape: of the whole.
+        slicing: how many parts each axis has; one of the numbers may be above 1.
+        initializer: of the parts.
+        dtype: element type.
+        trainable: whether they are trained.
+        collections: what lists them.
+        name: of the whole.
+        reuse: whether they exist already.
+    """
+    parts = [int(n) for n in slicing]
+    with variable_scope(None, name or "PartitionedVariable", reuse=reuse):
+        found = get_variable(
+            "part",
+            shape,
+            dtype,
+            initializer,
+            trainable=trainable,
+            collections=collections,
+            partitioner=lambda **_: parts,
+        )
+    return list(found)

@@ -1,0 +1,27 @@
+"""`tf.config`: the devices of this process."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .face import Line, face
+
+NAMES: dict[str, Line] = {
+    "PhysicalDevice": ".device_lists:PhysicalDevice",
+    "experimental_list_devices": ".device_lists:device_names",
+    "get_memory_growth": ".device_lists:get_memory_growth",
+    "list_logical_devices": ".device_lists:list_physical_devices",
+    "list_physical_devices": ".device_lists:list_physical_devices",
+    "set_memory_growth": ".device_lists:set_memory_growth",
+}
+
+_get, _names = face(__name__, NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    return sys.modules[__name__] if name == "experimental" else _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), "experimental"})
