@@ -42,8 +42,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # a profile that is named on the command line replaces this one
 def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(config, "cache"):
-        _share_caches(config.cache)
     quick = config.option.markexpr == "not slow"
     hypothesis.settings.register_profile(
         "laminar",
@@ -54,14 +52,15 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("laminar")
 
 
-def _share_caches(cache: pytest.Cache) -> None:
-    """Code that tests make is kept beside pytest's own cache, for all processes of a run.
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What is compiled, once for all processes of a run: workers start after this.
 
-    Where LAMINAR_CACHE names a folder, native code is there: CI may keep it between runs.
+    Native code is beside pytest's own cache, or where LAMINAR_CACHE says, as in CI, which may keep
+    it between runs. Without bytecode each of some hundred programs would compile all of laminar.
     """
-    os.environ.setdefault("LAMINAR_CACHE", str(cache.mkdir("laminar")))
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):  # programs would compile all of laminar
-        os.environ["PYTHONPYCACHEPREFIX"] = str(cache.mkdir("python"))
+    if hasattr(session.config, "cache"):  # there is none with -p no:cacheprovider
+        os.environ.setdefault("LAMINAR_CACHE", str(session.config.cache.mkdir("laminar")))
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

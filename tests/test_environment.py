@@ -1,7 +1,8 @@
-"""The environment variables that the code reads are those that README.md lists."""
+"""Environment variables: README.md lists what the code reads; what a run of tests sets."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -19,3 +20,9 @@ def test_readme_lists_what_is_read() -> None:
         for name in re.findall(r"environ(?:\.get\(|\[)\"(LAMINAR_\w+)\"", path.read_text())
     }
     assert sorted(read) == listed
+
+
+def test_processes_of_a_run_share_what_they_compile() -> None:
+    """Native code, and bytecode of laminar: tests start some hundred programs."""
+    assert os.environ["LAMINAR_CACHE"]
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
