@@ -9,10 +9,11 @@ There are so many files and bytes at most; what has not been read for the longes
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
+import secrets
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -23,9 +24,12 @@ _MOST_FILES = 64
 _MOST_BYTES = 1 << 22
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MODE = 0o700
+_MODE_OF_FILE = 0o600
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _FAILURES = (OSError, RuntimeError)  # the second where nobody knows the user's home
 _PLACE = re.compile("[0-9a-f]{2}")
 _NAME = re.compile(r"[0-9a-f]{64}\.[a-z]+")
+_numbers = itertools.count()  # of files that are being written
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK  # no link is followed, no pipe waited for
 
 
@@ -61,9 +65,13 @@ def write(name: str, content: bytes) -> None:
     """Keep a content for `read`."""
     try:
         place = folder() / name[:2]
-        place.parent.mkdir(mode=_MODE, parents=True, exist_ok=True)
-        place.mkdir(mode=_MODE, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=place)
+        temporary = place / f"{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
+        try:
+            handle = os.open(temporary, _NEW, _MODE_OF_FILE)
+        except FileNotFoundError:
+            place.parent.mkdir(mode=_MODE, parents=True, exist_ok=True)
+            place.mkdir(mode=_MODE, exist_ok=True)
+            handle = os.open(temporary, _NEW, _MODE_OF_FILE)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_digest(name, content) + content)
@@ -135,16 +143,17 @@ def _content(place: Path, name: str) -> bytes:
 
 def _trim(place: Path) -> None:
     """Where a folder has more than it may, remove the oldest files until it has half of that."""
-    files = sorted(
-        ((file, file.stat()) for file in place.iterdir()), key=lambda item: item[1].st_mtime_ns
-    )
-    count, size = len(files), sum(status.st_size for _, status in files)
+    with os.scandir(place) as found:
+        files = [(entry.stat(follow_symlinks=False), entry.path) for entry in found]
+    count, size = len(files), sum(status.st_size for status, _ in files)
     if count <= _MOST_FILES and size <= _MOST_BYTES:
         return
-    for file, status in files[:-1]:
+    files.sort(key=lambda file: file[0].st_mtime_ns)
+    for status, path in files[:-1]:
         if count <= _MOST_FILES // 2 and size <= _MOST_BYTES // 2:
             return
-        file.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another process has removed it
+            os.unlink(path)
         count, size = count - 1, size - status.st_size
 
 
