@@ -6,7 +6,7 @@ A peer may live in another environment: --python torch=/path/to/python. What a c
 laminar is told by --against ANOTHER_CHECKOUT --peers: both run in turns. With --busy COUNT other
 processes use the cores meanwhile. The exit status is 1 when a framework failed or computed
 something else than the others. With --explain, laminar alone is measured, and for each workload
-its floor, what of it is reached, and its dearest kernels are printed.
+its floor, what of it is reached, and its most expensive kernels are printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a step of laminar takes what it takes: its floor, what is reached, its dearest kernels.
+"""Why a step of laminar takes what it takes: its floor, what is reached, its costliest kernels.
 
 The floor of a kernel is the time that its arithmetic takes at the rate of a product of matrices, or
 that its bytes take at the rate of a copy of so many bytes, whichever is more: both are measured on
@@ -111,7 +111,7 @@ def _measured(
 
 
 def texts(title: str, threads: int, found: dict[str, Any]) -> list[Any]:
-    """The sums, and the table of the dearest kernels."""
+    """The sums, and the table of the most expensive kernels."""
     kernels = found["kernels"]
     head = (
         f"{title}; {threads} thread{'s' if threads > 1 else ''}: {shown(found['seconds'])} a step"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -200,7 +201,7 @@ class Display:
     def finish(self, values: Mapping[str, Any] | None = None, note: str = "") -> None:
         """End the loop: print its line, with the last values or these."""
         self.hide_bar()
-        say(self.line(self._read() if values is None else values) + note)
+        say(_folded(self.line(self._read() if values is None else values) + note))
 
     def line(self, values: Mapping[str, Any]) -> str:
         """The loop on one line: label, steps, time, time of a step, values."""
@@ -229,6 +230,20 @@ def say(text: str) -> None:
     else:
         print(text, file=sys.stdout)
     sys.stdout.flush()  # a log file shows each epoch when it is done
+
+
+def _folded(line: str) -> str:
+    """A line too long for the terminal as several, broken between values; a file keeps the one."""
+    if not (config.is_interactive_logging_enabled() and sys.stdout.isatty()):
+        return line
+    width = shutil.get_terminal_size().columns
+    lines: list[str] = []
+    for part in line.split(" - "):
+        if lines and len(lines[-1]) + len(part) + 3 <= width:
+            lines[-1] += f" - {part}"
+        else:
+            lines.append(f"    {part}" if lines else part)
+    return "\n".join(lines)
 
 
 def format_values(values: Values, current: Values | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What a timeline comes to: the dearest kernels, and why; where the time went."""
+"""What a timeline comes to: the most expensive kernels, and why; where the time went."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from laminar.engine.timeline import NativeRuns, Timeline
 from .roofline import Roofline
 
 _MOST = 10  # kernels of the table
+_WIDE = 110  # columns that have room for all
 _NEAR = 0.5  # of the roofline: what is nearer is as fast as it can be, about
 _SMALL = 5e-6  # seconds: what takes less is calls and barriers
 _LATEST = np.iinfo(np.int64).max
@@ -81,12 +82,12 @@ class KernelTotal:
 
 @dataclass(frozen=True, repr=False)
 class TraceReport:
-    """What a trace has found; shown, a table of the dearest kernels.
+    """What a trace has found; shown, a table of the most expensive kernels.
 
     Attributes:
         path: of the file with the timeline.
         seconds: from the beginning to the end.
-        kernels: the dearest first.
+        kernels: the most expensive first.
         categories: seconds by category, of the thread that recorded; what is inside of another
             event of the same category is counted once.
         accounted: the share of the wall time in which an event of that thread is known.
@@ -118,21 +119,26 @@ class TraceReport:
         from rich.table import Table
         from rich.text import Text
 
+        console = Console(highlight=False)
+        is_wide = console.width >= _WIDE
         table = Table(
-            title=f"the dearest kernels of {format_seconds(self.seconds)}", title_justify="left"
+            title=f"the most expensive kernels of {format_seconds(self.seconds)}",
+            title_justify="left",
         )
-        # The sizes stand below the name: beside it there is room for one of them.
-        table.add_column("kernel, sizes", overflow="fold", ratio=2)
+        # The sizes stand below the name, and where there is little room the reason too.
+        table.add_column("kernel, sizes" if is_wide else "kernel, sizes, why", overflow="fold")
         for head in self._head()[2:-1]:
             table.add_column(head, justify="right", no_wrap=True)
-        table.add_column("why", overflow="fold", ratio=1)
+        if is_wide:
+            table.add_column("why", overflow="fold")
         for kernel in self.kernels[:_MOST]:
-            name, sizes, *numbers = self._row(kernel)
+            name, sizes, *numbers, why = self._row(kernel)
             about = Text(name)
             if sizes:
                 about.append(f"\n{sizes}", "dim")
-            table.add_row(about, *map(Text, numbers))
-        console = Console(highlight=False)
+            if not is_wide:
+                about.append(f"\n{why}", "italic")
+            table.add_row(about, *map(Text, [*numbers, *[why] * is_wide]))
         console.print(table)
         console.print(self._total(), markup=False)
 
@@ -163,7 +169,7 @@ class TraceReport:
 
 
 def kernel_totals(timeline: Timeline, machine: Roofline | None) -> list[KernelTotal]:
-    """All kernels of a timeline, the dearest first."""
+    """All kernels of a timeline, the most expensive first."""
     wall = max(timeline.end - timeline.start, 1) * 1e-9
     totals = []
     for row, runs, seconds, busy in _sums(timeline):

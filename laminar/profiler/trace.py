@@ -54,7 +54,7 @@ class trace(TimelineEvents, SessionRunHook):  # noqa: N801  # used as a function
             its plugin tensorboard-plugin-profile.
         steps: as a callback or a hook: the first step that is recorded, and the first that is not
             any more, counted from 0 over all epochs; by default all.
-        show: whether to print the ten dearest kernels at the end.
+        show: whether to print the ten most expensive kernels at the end.
 
     Attributes:
         report: what was found, a `TraceReport`; None before the end.

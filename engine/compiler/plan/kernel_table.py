@@ -60,6 +60,13 @@ class KernelRow:
     codes: tuple[Code, ...]
     seconds: float | None = None
 
+    def about(self, start: str) -> str:
+        """Lines that begin with `start`: the operations, then what is computed, and on what."""
+        times = f"  (runs {self.runs} times)" if self.runs != 1 else ""
+        named = joined(self.operations, MOST_OPERATIONS)
+        computed = "  ".join(text for text in (self.what, self.sizes) if text)
+        return "".join(start + text for text in (named, computed + times) if text)
+
 
 @dataclass(frozen=True)
 class KernelTable:
@@ -127,26 +134,26 @@ class KernelTable:
             files: the names of the files with the code of functions, to be named too.
         """
         has_seconds = self.seconds is not None
-        head = ["", "for", "computes", "on", "bytes read", "written", "flop", "tile", "threads"]
-        rows = [[*head, *["us"] * has_seconds]]
+        rows = [["", "bytes read", "written", "flop", "tile", "threads", *["us"] * has_seconds]]
+        below = [""]
         for k in self.kernels:
-            times = f" (runs {k.runs} times)" if k.runs != 1 else ""
+            seconds = "" if k.seconds is None else f"{k.seconds * 1e6:,.1f}"
             row = [
                 f"{'  ' * k.depth}{k.number}",
-                joined(k.operations, MOST_OPERATIONS),
-                k.what,
-                k.sizes + times,
                 _shown(k.read_bytes),
                 _shown(k.written_bytes),
                 _shown(k.flops),
                 k.tile,
                 "all" if k.is_parallel else "one",
             ]
-            seconds = "" if k.seconds is None else f"{k.seconds * 1e6:,.1f}"
             rows.append([*row, *[seconds] * has_seconds])
-        lines = [f"{self.name}{self._sizes()}", *aligned(rows, left=4)]
-        total = f"{len(self.kernels)} kernels: {_shown(self.num_bytes)} bytes read and written, "
-        total += f"{_shown(self.flops)} flop, an arena of {_shown(self.arena_bytes)} bytes"
+            below.append(k.about("\n" + "  " * (k.depth + 2)))
+        lines = [f"{self.name}{self._sizes()}"]
+        # What is computed stands below its numbers: beside them, no terminal has room for it.
+        for numbers, about in zip(aligned(rows), below, strict=True):
+            lines.append(numbers + about)
+        total = f"{len(self.kernels)} kernels: {_shown(self.num_bytes)} bytes, "
+        total += f"{_shown(self.flops)} flop, arena {_shown(self.arena_bytes)} bytes"
         if self.seconds is not None:
             total += f", {self.seconds * 1e6:,.1f} us on one thread"
         lines.append(total)

@@ -174,6 +174,26 @@ def test_below_the_bar_of_somebody_else(screen: Screen, clock: Clock) -> None:
     assert plain(screen.lines)[1] == "outer 1"
 
 
+def test_a_line_too_long_for_the_terminal_breaks_between_values(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    values = {"loss": 0.5, "accuracy": 0.25, "val_loss": 0.75}
+    for columns, is_terminal, expected in (
+        (60, True, ["Epoch 1/1 - 4/4 - _ - _/step - loss: 0.5000", "    accuracy: 0.2500"]),
+        (60, False, ["Epoch 1/1 - 4/4 - _ - _/step - loss: 0.5000 - accuracy: 0.2500"]),
+        (200, True, ["Epoch 1/1 - 4/4 - _ - _/step - loss: 0.5000 - accuracy: 0.2500"]),
+    ):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        screen = as_output(Screen(is_terminal=is_terminal), monkeypatch)
+        shown = Display("Epoch 1/1", 4, has_bar=False)
+        clock.now += 1
+        shown.advance(4)
+        shown.finish(values)
+        rest = " - val_loss: 0.7500"
+        assert plain(screen.lines) == [*expected[:-1], expected[-1] + rest]
+        assert all(len(line) <= columns for line in screen.lines) is is_terminal
+
+
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> tuple[Screen, list[Any]]:
     """What a cell gets as a stream, and its other outputs: the texts that each has shown."""

@@ -175,7 +175,7 @@ def test_a_block_with_names_and_data(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert all(e["dur"] >= 1900 for e in made[:4])
     assert [e["name"] for e in spans(found, "python")].count("step 3") == 1
     assert not [e for e in found if e["name"] == "before"]
-    assert "the dearest kernels" in capsys.readouterr().out
+    assert "the most expensive kernels" in capsys.readouterr().out
     with trace(tmp_path, show=False) as again:
         pass
     assert again.report is not None

@@ -38,6 +38,8 @@ def test_a_dense_layer() -> None:
     assert table.num_bytes == kernel.read_bytes + kernel.written_bytes
     assert (table.flops, table.seconds) == (kernel.flops, kernel.seconds)
     assert f"{kernel.flops:,}" in str(table)
+    assert max(len(line) for line in str(table).splitlines()[1:]) <= 80  # of a terminal
+    assert f"    {kernel.what}  {kernel.sizes}" in str(table).splitlines()
 
 
 def test_a_training_step() -> None:
