@@ -168,7 +168,8 @@ def _tasks_of(job: str, tasks: Any) -> dict[int, str]:
         )
     for index, address in numbered.items():
         if type(index) is not int or not 0 <= index <= _MOST_INDEX:
-            raise InvalidArgumentError(
+            kind = InvalidArgumentError if type(index) is int else ArgumentTypeError
+            raise kind(
                 f"job {job!r}: {index!r} is not the index of a task",
                 remedy=f"tasks are numbered from 0, up to {_MOST_INDEX}",
             )

@@ -286,6 +286,15 @@ class UnimplementedError(LaminarError, NotImplementedError):
     error_code = 12
 
 
+class NoGradientError(UnimplementedError, LookupError):
+    """An op has no gradient, and a result depends on its inputs through it.
+
+    Examples:
+        >>> issubclass(engine.errors.NoGradientError, LookupError)
+        True
+    """
+
+
 class DeadlineExceededError(LaminarError, TimeoutError):
     """The time allowed has run out.
 
@@ -295,6 +304,15 @@ class DeadlineExceededError(LaminarError, TimeoutError):
     """
 
     error_code = 4
+
+
+class StillRunningError(DeadlineExceededError, RuntimeError):
+    """Threads that were told to stop still run when the time allowed for that is over.
+
+    Examples:
+        >>> issubclass(engine.errors.StillRunningError, RuntimeError)
+        True
+    """
 
 
 class ResourceExhaustedError(LaminarError, MemoryError):

@@ -14,12 +14,14 @@ from .engine.errors import InternalError as InternalError
 from .engine.errors import InvalidArgumentError as InvalidArgumentError
 from .engine.errors import LaminarError as LaminarError
 from .engine.errors import MissingFileError as MissingFileError
+from .engine.errors import NoGradientError as NoGradientError
 from .engine.errors import NotFoundError as NotFoundError
 from .engine.errors import Origin as Origin
 from .engine.errors import OutOfRangeError as OutOfRangeError
 from .engine.errors import PermissionDeniedError as PermissionDeniedError
 from .engine.errors import ResourceExhaustedError as ResourceExhaustedError
 from .engine.errors import ShapeError as ShapeError
+from .engine.errors import StillRunningError as StillRunningError
 from .engine.errors import UnavailableError as UnavailableError
 from .engine.errors import UnimplementedError as UnimplementedError
 from .engine.errors import UnknownClassError as UnknownClassError

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
-from ..errors import InternalError, InvalidArgumentError, UnimplementedError
+from ..errors import InternalError, InvalidArgumentError, NoGradientError
 from ..graph import GraphTensor, Operation, OpView, Tensor, building, resource
 from ..ops.array.indexed_slices import IndexedSlices, sum_slices
 from ..ops.core.basic import ones_like, zeros_like
@@ -50,7 +50,7 @@ def backpropagate(
             may; else all are tensors.
 
     Raises:
-        UnimplementedError: an op on the way has no gradient.
+        NoGradientError: an op on the way has no gradient.
         InvalidArgumentError: a y is neither real nor weighted, or a weight does not fit.
     """
     wanted = {id(x) for x in xs}
@@ -186,7 +186,7 @@ def _gradient_of(
                 return rows, *(None for _ in record.inputs[1:])
             douts = [_dense(d) for d in douts]
     if definition.gradient is None:
-        raise UnimplementedError(
+        raise NoGradientError(
             f"{definition.type} has no gradient, and the result depends on its inputs through it",
             remedy="register one with .grad, or cut it off with stop_gradient",
             location=getattr(record, "location", None),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from ..errors import InvalidArgumentError
+from ..errors import ArgumentTypeError
 from ..graph import Graph, GraphTensor, Operation, Tensor, building
 from ..ops.core.basic import identity
 from ..ops.core.convert import convert_to_tensor
@@ -45,7 +45,7 @@ def gradients(
 
     Raises:
         InvalidArgumentError: a y belongs to no graph, or a weight does not fit.
-        UnimplementedError: an op on the way has no gradient.
+        NoGradientError: an op on the way has no gradient.
 
     Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
         arXiv:1603.04467, section 4.1.
@@ -58,6 +58,8 @@ def gradients(
     """
     ys = [_target(y) for y in _as_list(ys)]
     xs = _as_list(xs)
+    if not ys:
+        return [None] * len(xs)
     graph: Graph = max((y.graph for y in ys), key=_depth)  # the others are around it
     scope = nullcontext() if building() is graph else graph.as_default()
     with scope, graph.name_scope(name):
@@ -74,7 +76,7 @@ def _target(y: Any) -> GraphTensor:
     """A y as a tensor of a graph: a variable's value, read in the graph that is being built."""
     tensor = convert_to_tensor(y) if hasattr(y, "handle") else y
     if not isinstance(tensor, GraphTensor):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"gradients() extends a graph, and {y!r} belongs to none",
             remedy="use GradientTape or laminar.grad for values that are computed at once",
         )

@@ -164,7 +164,7 @@ class GradientTape:
         Raises:
             FailedPreconditionError: the tape has been used and is not persistent.
             InvalidArgumentError: a weight does not fit.
-            UnimplementedError: an op on the way has no gradient.
+            NoGradientError: an op on the way has no gradient.
         """
         leaves = flatten(sources)
         ys, walk = self._walk(flatten(target), leaves)

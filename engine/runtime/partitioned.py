@@ -165,7 +165,9 @@ class Machine:
         self.placement = None
         made = prepare(step, optimize=optimize or self.config.optimize, devices=devices)
         if made.parts is None:
-            return Plan(made.step)
+            plan, used = Plan(made.step), devices.placement.used
+            plan.place = used[0].name if used else ""
+            return plan
         return self.parts_plan(made.step, made.parts, devices)
 
     def parts_plan(

@@ -73,6 +73,7 @@ class Plan:
     Attributes:
         nodes: what runs, in an order in which it can.
         device: what binds the kernels, None for the plain CPU.
+        place: the name of the plain CPU that it is for, where there are several; "" otherwise.
         feeds: the tensors that are given.
         is_one_cluster: whether that is all it runs.
         records: whether it stores something in variables before something that may fail, which is
@@ -103,6 +104,7 @@ class Plan:
         constants = {op.id for op in operations if is_unfed_constant(op, fed)}
         running = [op for op in operations if op.id not in constants]
         self.device = device
+        self.place = ""
         self.feeds = list(feeds)
         self._num_feeds = len(feeds)
         slots = _number(feeds, operations)

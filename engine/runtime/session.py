@@ -453,7 +453,7 @@ def _each_part(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
 def _fed(tensor: GraphTensor, value: Any) -> Any:
     """The array that is fed for `tensor`, checked against what the graph knows of it."""
     if isinstance(value, GraphTensor):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"the value fed for {tensor.name} is symbolic ({value!r})", remedy="feed a value"
         )
     if isinstance(value, EagerTensor):

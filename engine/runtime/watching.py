@@ -63,7 +63,8 @@ def run_watched(
             step.cancellation.close()
             for cost in metadata.cost_graph if metadata is not None else ():
                 machine.costs.take(cost)
-    tracer = Tracer(machine.devices.client.name) if options.trace else None
+    host = (plan.place if isinstance(plan, Plan) else "") or machine.devices.client.name
+    tracer = Tracer(host) if options.trace else None
     step.runner = run_cancellable if tracer is None else tracer.run
     step.inner_runner = None if tracer is None else tracer.run
     try:
@@ -75,7 +76,7 @@ def run_watched(
         if tracer is not None:
             tracer.teach(machine.costs)
         if metadata is not None:
-            _tell(metadata, plan, options, tracer, machine.devices.client.name)
+            _tell(metadata, plan, options, tracer, host)
 
 
 def _tell(

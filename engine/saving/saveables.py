@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..checkpoint import format_slice
-from ..errors import InvalidArgumentError
+from ..errors import ArgumentTypeError, InvalidArgumentError
 from ..graph import DType, Graph, GraphTensor, Operation, TensorShape
 from ..ops.array.shape import reshape
 from ..ops.state.contents import resource_state, set_resource_state
@@ -178,7 +178,8 @@ def named(var_list: Any) -> dict[str, list[Saved]]:
             raise InvalidArgumentError(f"Saver: a name in a checkpoint is text, got {key!r}")
         is_several = isinstance(given, PartitionedVariable) or (key and isinstance(given, list))
         for value in given if is_several else [given]:
-            name = key or _name_of(value)
+            own = _name_of(value)
+            name = key or own
             others = found.setdefault(name, [])
             if any(other is value for other in others):
                 continue
@@ -196,7 +197,7 @@ def _name_of(value: Any) -> str:
         return value.path if value.part_of is None else value.part_of.name
     if isinstance(value, SaveableObject | QueueBase | MutableHashTable):
         return value.name
-    raise InvalidArgumentError(
+    raise ArgumentTypeError(
         f"Saver: expected variables to save, got {value!r}",
         remedy="give a list of variables, or a dictionary of them by name",
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentTypeError
 from ..graph import Tensor, building
 from ..ops.core.basic import zeros_like
 from ..ops.core.naming import call_named
@@ -14,6 +15,15 @@ from ..ops.core.recording import recorders
 from ..ops.state.variable import one_lock
 from .stateless import current_scope
 from .variable import Variable
+
+
+def check_variable(who: str, variable: Any) -> None:
+    """ArgumentTypeError for what cannot be assigned to."""
+    if not hasattr(variable, "assign"):
+        raise ArgumentTypeError(
+            f"{who}: expected a variable, got {variable!r}",
+            remedy="give the Variable itself, not what was computed from it",
+        )
 
 
 def assign(
@@ -26,6 +36,8 @@ def assign(
         >>> engine.assign(v, [3.0, 4.0])
         Tensor([3., 4.], shape=(2,), dtype=float32)
     """
+
+    check_variable("assign", variable)
 
     def store(value: Any) -> Tensor:
         return variable.assign(value, validate_shape=validate_shape)
@@ -42,6 +54,7 @@ def assign_add(variable: Variable, value: Any, name: str | None = None) -> Tenso
         >>> engine.assign_add(v, [3.0, 4.0])
         Tensor([4., 6.], shape=(2,), dtype=float32)
     """
+    check_variable("assign_add", variable)
     updated: Tensor = call_named(name, variable.assign_add, value)
     return updated
 
@@ -54,6 +67,7 @@ def assign_sub(variable: Variable, value: Any, name: str | None = None) -> Tenso
         >>> engine.assign_sub(v, [3.0, 4.0])
         Tensor([-2., -2.], shape=(2,), dtype=float32)
     """
+    check_variable("assign_sub", variable)
     updated: Tensor = call_named(name, variable.assign_sub, value)
     return updated
 

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from ..errors import (
-    DeadlineExceededError,
     FailedPreconditionError,
     InvalidArgumentError,
     OutOfRangeError,
+    StillRunningError,
 )
 
 Failure: TypeAlias = (
@@ -167,7 +167,7 @@ class Coordinator:
             ignore_live_threads: whether those that still run then are left alone.
 
         Raises:
-            DeadlineExceededError: a thread still runs after the grace period.
+            StillRunningError: a thread still runs after the grace period.
             Exception: the first failure that a thread reported.
         """
         if stop_grace_period_secs < 0:
@@ -195,7 +195,7 @@ class Coordinator:
                 error.add_note(f"threads still run after the grace period: {', '.join(alive)}")
             raise error
         if alive and not ignore_live_threads:
-            raise DeadlineExceededError(
+            raise StillRunningError(
                 f"{len(alive)} threads still run {stop_grace_period_secs} seconds after the stop: "
                 f"{', '.join(alive)}",
                 remedy="have them ask should_stop(), and close the queues they wait on",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,9 +35,11 @@ def initial_value_of(initializer: Any, shape: Any, dtype: Any, name: str | None)
             )
         initializer = _Hook.find_initializer(initializer)
     if callable(initializer) and not hasattr(initializer, "shape"):
+        if shape is None and _needs_nothing(initializer):
+            return initial_value_of(initializer(), shape, dtype, name)
         if shape is None:
             raise InvalidArgumentError(
-                f"Variable {name!r}: the initializer is a function, so shape= is needed"
+                f"Variable {name!r}: the initializer is a function of a shape, so shape= is needed"
             )
         full = TensorShape(shape)
         if not full.is_fully_defined:
@@ -56,3 +59,12 @@ def initial_value_of(initializer: Any, shape: Any, dtype: Any, name: str | None)
     if value.dtype == resource:
         raise DTypeError(f"Variable {name!r}: a handle cannot be stored in a variable")
     return value
+
+
+def _needs_nothing(initializer: Callable[..., Any]) -> bool:
+    """Whether a function gives the value without being told a shape."""
+    try:
+        inspect.signature(initializer).bind()
+    except (TypeError, ValueError):  # it takes a shape; what is built in may not say what it takes
+        return False
+    return True

@@ -98,9 +98,9 @@ class Variable(VariableReading, Operators, metaclass=CreatedByScopes):
     or another step updates the variable meanwhile; there, `read_value()` once and use that.
 
     Args:
-        initializer: the value, or a callable `(shape, dtype) -> value`; with `shape`, also the
-            name, config or class of an initializer: "ones".
-        shape: needed when `initializer` is not the value itself.
+        initializer: the value, or a callable `(shape, dtype) -> value` or `() -> value`; with
+            `shape`, also the name, config or class of an initializer: "ones".
+        shape: needed when `initializer` is a callable that takes one, or a name.
         dtype: element type; by default that of the initial value, float32 for a callable.
         trainable: whether training may change it.
         autocast: whether it is read in the compute type of a policy.

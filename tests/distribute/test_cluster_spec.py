@@ -114,3 +114,10 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     except (DataLossError, InvalidArgumentError):
         return
     assert ClusterSpec(spec.as_cluster_def()) == spec
+
+
+def test_what_is_of_another_kind_is_a_type_error() -> None:
+    for wrong in (3, {"worker": 3}, {"worker": {"first": "w0:1"}}):
+        with pytest.raises(TypeError) as caught:
+            ClusterSpec(wrong)
+        assert isinstance(caught.value, ValueError)

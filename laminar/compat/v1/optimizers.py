@@ -15,6 +15,7 @@ from laminar.engine.graph import GraphTensor, Tensor, building, get_default_grap
 from laminar.engine.ops.array.creation import full
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.state import GraphKeys
+from laminar.engine.state.assign import check_variable
 
 from .adapting import in_graph
 from .values import tensor
@@ -123,8 +124,11 @@ class Optimizer:
 
         Raises:
             ValueError: there are no pairs, or no gradients.
+            TypeError: a pair has no variable.
         """
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        for _, variable in pairs:
+            check_variable(f"{self._name}.apply_gradients", variable)
         if not pairs:
             raise ValueError(f"{self._name}: there is no gradient for any variable")
         with in_graph():
@@ -134,14 +138,13 @@ class Optimizer:
             with engine.name_scope(name or self._name) as scope:
                 self._prepare()
                 updates = [self._apply_dense(tensor(g), v) for g, v in pairs]
-                finished = self._finish(updates, scope)
-            if graph is None:
+                finished = self._finish(updates, scope if global_step is None else "update")
                 if global_step is not None:
-                    global_step.assign_add(1)
+                    with engine.control_dependencies([] if finished is None else [finished]):
+                        finished = global_step.assign_add(1, name=scope)
+            if graph is None:
                 return None
-            if global_step is not None:
-                with engine.control_dependencies([finished]):
-                    finished = engine.group(global_step.assign_add(1), name=name or self._name)
+            finished = getattr(finished, "op", finished)
             get_default_graph().root.add_to_collection(GraphKeys.TRAIN_OP, finished)
             return finished
 

@@ -9,6 +9,7 @@ from typing import Any
 from laminar import engine, random
 from laminar.engine.graph import Tensor, building
 from laminar.engine.state import GraphKeys
+from laminar.engine.state.assign import check_variable
 
 from .adapting import Mode, graph_stack_is_empty, v1
 from .values import static, tensor
@@ -88,11 +89,14 @@ def _variable(
         raise ValueError("Variable: give an initial_value")
     if callable(initial_value) and not hasattr(initial_value, "shape"):
         initial_value = initial_value()
+    is_trainable = _is_trainable(trainable, synchronization)
+    if collections and is_trainable:  # an empty list is for no group at all
+        collections = [*dict.fromkeys((*collections, GraphKeys.TRAINABLE_VARIABLES))]
     made = engine.Variable(
         initial_value,
         shape=static(expected_shape if shape is None else shape),
         dtype=dtype,
-        trainable=_is_trainable(trainable, synchronization),
+        trainable=is_trainable,
         name=name,
         collections=collections,
         synchronization=_plain(synchronization),
@@ -227,6 +231,7 @@ def _update(method: str) -> Callable[..., Any]:
         use_locking: bool | None = None,
         name: str | None = None,
     ) -> Any:
+        check_variable(f"tf.{method}", ref)
         opened = {"validate_shape": False} if validate_shape is False else {}
         return getattr(ref, method)(value, name=name, **opened)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
-from laminar.engine.errors import InternalError, InvalidArgumentError, UnimplementedError
+from laminar.engine.errors import InternalError, InvalidArgumentError, NoGradientError
 from laminar.engine.gradients.backprop import backpropagate
 from laminar.engine.graph import FLOATING, EagerTensor, OpView, Tensor, TensorSpec
 from laminar.engine.ops.core.recording import Record
@@ -128,8 +128,9 @@ def test_no_rule_is_an_error_that_names_the_op_and_its_line() -> None:
     with eng.Graph().as_default():
         x = eng.placeholder("float64", [], name="x")
         y = no_gradient_here(x)
-        with pytest.raises(UnimplementedError, match="TestNoGradient has no gradient") as caught:
+        with pytest.raises(NoGradientError, match="TestNoGradient has no gradient") as caught:
             eng.gradients(y + x, x)
+        assert isinstance(caught.value, LookupError)
     assert caught.value.location == y.op.location  # type: ignore[attr-defined]  # in a graph
     assert caught.value.location is not None
     assert caught.value.location.filename == __file__

@@ -318,6 +318,17 @@ def test_a_trace_of_several_devices() -> None:
     ]
 
 
+def test_a_step_on_one_of_several_cpus_is_told_to_be_there() -> None:
+    with eng.device("cpu:1"):
+        y = square(eng.placeholder("float32", [2], name="x"))
+    told = eng.RunMetadata()
+    options = eng.RunOptions(trace=True, output_partition_graphs=True)
+    with eng.Session(config=TWO_CPUS) as session:
+        session.run(y, {"x:0": [1.0, 2.0]}, options, told)
+    assert [d.device for d in told.step_stats] == ["/job:localhost/device:cpu:1"]
+    assert {n.device for g in told.partition_graphs for n in g.node} == {told.step_stats[0].device}
+
+
 def test_a_traced_loop_counts_each_execution() -> None:
     queue = eng.FIFOQueue(4, ["float32"], [[]])
     put = queue.enqueue([eng.constant(1.0)])

@@ -258,6 +258,8 @@ def test_bad_arguments(graph: engine.Graph, tmp_path: Path) -> None:
     v, w = two()
     with pytest.raises(errors.InvalidArgumentError, match="expected variables"):
         Saver([v, 3])
+    with pytest.raises(TypeError, match="expected variables to save, got 3"):
+        Saver({"v": v, "three": 3})
     with pytest.raises(errors.InvalidArgumentError, match="two variables are named"):
         Saver([v, w, _renamed("v")])
     with pytest.raises(errors.InvalidArgumentError, match="saved twice"):

@@ -115,8 +115,9 @@ def test_a_thread_that_does_not_stop_is_named_after_the_grace_period() -> None:
     thread = threading.Thread(target=release.wait, name="stubborn")
     thread.start()
     coord.request_stop()
-    with pytest.raises(DeadlineExceededError, match="stubborn"):
+    with pytest.raises(DeadlineExceededError, match="stubborn") as caught:
         coord.join([thread], stop_grace_period_secs=0.01)
+    assert isinstance(caught.value, RuntimeError)
     coord.join([thread], stop_grace_period_secs=0.01, ignore_live_threads=True)
     coord.clear_stop()
     coord.request_stop(ValueError("why"))

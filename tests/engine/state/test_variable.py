@@ -81,7 +81,9 @@ WRONG: list[Any] = [
     pytest.param(
         [1.0], {"shape": (2,)}, ShapeError, "expected an initial value of shape", id="shape"
     ),
-    pytest.param(np.zeros, {}, InvalidArgumentError, "so shape= is needed", id="no-shape"),
+    pytest.param(
+        np.zeros, {}, InvalidArgumentError, "of a shape, so shape= is needed", id="no-shape"
+    ),
     pytest.param(np.zeros, {"shape": (None,)}, ShapeError, "must be fully known", id="unknown"),
     pytest.param(1.0, {"aggregation": "max"}, InvalidArgumentError, "got 'max'", id="aggregation"),
 ]
@@ -91,6 +93,22 @@ WRONG: list[Any] = [
 def test_what_is_no_variable(value: Any, options: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         eng.Variable(value, **options)
+
+
+def test_a_function_of_nothing_gives_the_value_and_its_shape() -> None:
+    assert eng.Variable(lambda: np.array([1, 2])).numpy().tolist() == [1, 2]
+    with eng.Graph().as_default(), eng.Session() as session:
+        v = eng.Variable(lambda: eng.constant([1.0, 2.0]) * 2.0, name="v")
+        assert (v.shape, v.dtype) == ((2,), "float32")
+        session.run(v.initializer)
+        assert session.run(v).tolist() == [2.0, 4.0]
+
+
+def test_what_is_no_variable_cannot_be_assigned_to() -> None:
+    x = eng.constant(1.0)
+    for update in (eng.assign, eng.assign_add, eng.assign_sub):
+        with pytest.raises(TypeError, match="expected a variable, got Tensor"):
+            update(x, 2.0)  # type: ignore[arg-type]  # it is wrong
 
 
 def test_a_handle_is_no_value() -> None:

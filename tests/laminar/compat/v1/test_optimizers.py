@@ -180,3 +180,22 @@ def test_averages_are_restored_into_a_graph_that_has_none() -> None:
         averages = tf.train.ExponentialMovingAverage(0.5)
         found = averages.variables_to_restore()
         assert found == {"w/ExponentialMovingAverage": w, "frozen": frozen}
+
+
+def test_the_operations_of_a_step() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        w = tf.Variable([1.0, 2.0], name="w")
+        step = tf.train.create_global_step()
+        optimizer = tf.train.GradientDescentOptimizer(0.5)
+        train = optimizer.minimize(tf.reduce_sum(w), global_step=step)
+        assert (train.name, train.type) == ("GradientDescent", "AssignAdd")
+        update = graph.get_operation_by_name("GradientDescent/update")
+        assert (update.type, len(update.control_inputs)) == ("NoOp", 1)
+        assert train.control_inputs == [update]
+        assert tf.get_collection(tf.GraphKeys.TRAIN_OP) == [train]
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        assert session.run([w, step])[0].tolist() == [0.5, 1.5]
+        assert session.run(step) == 1
+        with pytest.raises(TypeError, match="expected a variable, got None"):
+            optimizer.apply_gradients([(w, None)])

@@ -162,3 +162,15 @@ def test_what_is_kept_apart_is_not_trained() -> None:
     assert tf.trainable_variables() == [u]
     with pytest.raises(ValueError, match="ON_READ"):
         tf.get_variable("x", [], trainable=True, synchronization=on_read)
+
+
+def test_collections_of_ones_own_come_beside_that_of_training() -> None:
+    with tf.Graph().as_default():
+        v = tf.Variable(1.0, collections=["mine"])
+        w = tf.Variable(1.0, collections=["mine"], trainable=False)
+        tf.Variable(1.0, collections=[])
+        assert tf.get_collection("mine") == [v, w]
+        assert tf.trainable_variables() == [v]
+        assert tf.global_variables() == []
+        with pytest.raises(TypeError, match=r"tf\.assign: expected a variable"):
+            tf.assign(v + 1.0, 2.0)
