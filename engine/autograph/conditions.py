@@ -17,8 +17,9 @@ from ..ops.core.lattice import result_type
 from ..ops.core.recording import paused
 from ..ops.math.cast import cast
 from ..state.tensor_array import TensorArray
-from ..tree import map_structure
+from ..tree import flatten, map_structure
 from .lists import Cells, GrowsError, TensorList, spec_of_items
+from .raising import end_here, in_branch, is_raised, never, put_raise
 from .state import (
     Get,
     Set,
@@ -110,17 +111,26 @@ def _traced(
     """
     before = get()
     rebound: set[int] = set()
+    ended: dict[int, Exception] = {}  # by the number of a branch, the exception that it raises
     for value in before:
         if isinstance(value, TensorList):
             _ = value.cells  # made here, for both branches
     passed: list[Any] = list(before)
 
-    def branch(run: Callable[[], None]) -> Callable[[], list[Any]]:
+    def branch(number: int, run: Callable[[], None]) -> Callable[[], list[Any]]:
         def traced() -> list[Any]:
             entered = [copied(v) for v in before]
             set_(entered)
-            run()
-            after = get()
+            try:
+                with in_branch():
+                    run()
+                after = get()
+            except Exception as error:
+                if not is_raised(error):
+                    raise
+                put_raise(error)
+                ended[number] = error
+                after = [copied(v) for v in before]
             for place, (a, b) in enumerate(zip(entered, after, strict=True)):
                 check_bound(names[place], a, b)
                 if b is not a and not are_same(b, before[place]):
@@ -137,8 +147,16 @@ def _traced(
     def unify(graphs: Sequence[FuncGraph], results: list[Any]) -> list[Any]:
         joined: list[dict[str, Any]] = [{}, {}]
         growing: dict[int, TensorSpec] = {}
+        if len(ended) == 2:
+            return list(joined)
         for place in range(kept):
             values = [r[place] for r in results]
+            for number, error in ended.items():
+                value = values[1 - number]
+                if not _has_tensors(value):
+                    values = [value, value]
+                elif not isinstance(value, TensorList | TensorArray):
+                    values[number] = never(graphs[number], value, error)
             if are_same(*values):
                 passed[place] = before[place] if are_same(values[0], before[place]) else values[0]
                 continue
@@ -175,19 +193,28 @@ def _traced(
         found = choose_branch(
             "if",
             test,
-            [branch(orelse), branch(body)],
+            [branch(0, orelse), branch(1, body)],
             _BRANCHES,
             unify=unify,
             root="variable",
         )
     finally:
         set_(before)
+    if len(ended) == 2:
+        end_here(ended[1])
+        why = "has no value after a condition both of whose branches raise"
+        passed = [None if is_internal(n) else Undefined(n, why) for n in names]
     values = list(passed)
     for place, name in enumerate(names):
         if name in found:
             keeps = place not in rebound or isinstance(before[place], TensorList)
             values[place] = put_back(before[place] if keeps else None, found[name])
     set_(values)
+
+
+def _has_tensors(value: Any) -> bool:
+    """Whether a value is computed in a branch, and can be used after it as an output alone."""
+    return any(isinstance(v, GraphTensor | TensorList | TensorArray) for v in flatten(value))
 
 
 def _grows(values: Sequence[Any]) -> bool:

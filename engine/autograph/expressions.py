@@ -127,13 +127,25 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        """assert a, b -> assert asserted(a, lambda: b), b"""
+        """assert a, b -> assert asserted(a, lambda: b), b; where a is False, raise"""
+        if isinstance(node.test, ast.Constant) and not node.test.value:
+            said = [] if node.msg is None else [node.msg]
+            made = at(node, ast.Call(load("AssertionError"), said, []))
+            return at(node, self.visit_Raise(ast.Raise(made)))
         if is_pythons(node.test):
             return node
         self.generic_visit(node)
         self.changed = True
         message = node.msg if node.msg is not None else at(node, constant(None))
         node.test = at(node.test, call("asserted", node.test, thunk(message)))
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        """raise a -> raise raised(a)"""
+        self.generic_visit(node)
+        if node.exc is not None:
+            self.changed = True
+            node.exc = at(node.exc, call("raised", node.exc))
         return node
 
     # Scopes of their own

@@ -12,6 +12,7 @@ from .logic import not_ as not_
 from .logic import or_ as or_
 from .loops import for_ as for_
 from .loops import while_ as while_
+from .raising import raised as raised
 from .state import UNBOUND as UNBOUND
 from .state import of_outside as of_outside
 from .state import set_attribute as set_attribute

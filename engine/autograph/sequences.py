@@ -62,8 +62,9 @@ class Sequential:
 
     def __iter__(self) -> Iterator[Any]:
         raise FailedPreconditionError(
-            "a range of tensors can be iterated over by a `for` loop alone",
-            remedy="write a for loop in a function that autograph converts",
+            "range() of a tensor is iterated over by a comprehension, a generator or other code of "
+            "Python's, and how many items it has is known at run time only",
+            remedy="write a `for` statement that appends to a list, or use laminar.ops.arange",
         )
 
 

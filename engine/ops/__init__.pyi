@@ -52,6 +52,7 @@ from .core import operators as operators
 from .core import placeholders as placeholders
 from .core import printing as printing
 from .core import promotion as promotion
+from .core import raising as raising
 from .core import recording as recording
 from .core import registry as registry
 from .core import results as results
