@@ -30,7 +30,8 @@ def graph_function(
         graph: any graph, such as that of a traced function or an imported one.
         inputs: the arguments: any tensors of the graph, their names ("Square:0"), or variables,
             which have the argument's value in all of the function.
-        outputs: tensors, operations (run, and given as None) or names, in any structure.
+        outputs: tensors, operations (run, and given as None) or names, in any structure; what a
+            list of one names is given by itself.
         prune: leave out operations with effects that the outputs do not need; else a call runs
             all of the graph's.
 
@@ -45,7 +46,7 @@ def graph_function(
         ...     x = engine.placeholder("float32", [])
         ...     y = x * x
         >>> engine.graph_function(graph, [x], [y])(engine.constant(3.0))
-        [Tensor(9., shape=(), dtype=float32)]
+        Tensor(9., shape=(), dtype=float32)
     """
     feeds = [graph.as_graph_element(x) for x in inputs]
     tensors = [x for x in feeds if isinstance(x, GraphTensor)]
@@ -54,6 +55,8 @@ def graph_function(
             f"graph_function: the inputs must be different tensors, got {list(inputs)}",
             remedy='name a tensor by its operation and output: "Square:0"',
         )
+    if type(outputs) is list and len(outputs) == 1:
+        (outputs,) = outputs
     elements = map_structure(graph.as_graph_element, outputs)
     targets = [e for e in flatten(elements) if isinstance(e, Operation)]
     if not prune:

@@ -255,7 +255,6 @@ class Function:
     @few_full_passes()
     def _trace_once(self, arguments: Arguments) -> ConcreteFunction:
         graph = FuncGraph(self.__name__)
-        self._traces += 1
         with graph.as_default(), paused():
             placeholders = [graph.add_argument(s, name) for name, s in arguments.named_specs()]
             graph.given = arguments.tensors
@@ -263,6 +262,7 @@ class Function:
             result = self._binder.call(fn, arguments.with_tensors(placeholders))
             outputs = pack_sequence_as(result, [self._output(graph, y) for y in flatten(result)])
             graph.given = ()
+        self._traces += 1
         found = ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
         found.structured_inputs = arguments.structured_specs()
         found.call_order = arguments.call_order()
@@ -293,7 +293,7 @@ class Function:
 
     @property
     def trace_count(self) -> int:
-        """How often the function has been traced."""
+        """How often the function has been traced; a trace that raised does not count."""
         return self._traces
 
     @property

@@ -23,7 +23,7 @@ from ..state.creation import variable_creator_scope
 from ..tree import flatten, map_structure
 from .concrete import ConcreteFunction
 from .func_graph import FuncGraph
-from .signature import Binder
+from .signature import Binder, with_specs
 
 
 class WrappedGraph(FuncGraph):
@@ -97,9 +97,7 @@ class WrappedFunction(ConcreteFunction):
 
 
 def wrap_function(
-    fn: Callable[..., Any],
-    signature: Sequence[Any] | Mapping[str, Any] | TensorSpec = (),
-    name: str | None = None,
+    fn: Callable[..., Any], *signature: Any, name: str | None = None, **arguments: Any
 ) -> WrappedFunction:
     """Trace a function that builds a graph, once; gives a callable that keeps what it has made.
 
@@ -114,9 +112,10 @@ def wrap_function(
     Args:
         fn: gives tensors, variables (whose values are given, after all of its updates of them),
             operations (which a call runs), None, or a structure of these.
-        signature: for each argument a TensorSpec, or a value that it is traced with; one TensorSpec
-            for a function of one argument. Calls give the tensors alone.
-        name: of the graph; by default that of the function.
+        signature: for each argument a TensorSpec, (dtype, shape), a tensor that is like it, or a
+            value that it is traced with; one by one, by name, or all in one list or mapping.
+            Calls give the tensors alone.
+        name: of the graph; by default that of the function. It may follow a list.
 
     Raises:
         InvalidArgumentError: the function gives something else, or a variable's initial value is
@@ -128,16 +127,30 @@ def wrap_function(
         Tensor(6., shape=(), dtype=float32)
     """
     binder = Binder(fn, None)
-    if isinstance(signature, TensorSpec):
-        signature = (signature,)
-    given: Mapping[str, Any] = signature if isinstance(signature, Mapping) else {}
-    arguments = binder.bind(() if given else tuple(signature), given)
+    if "signature" in arguments:
+        signature = (arguments.pop("signature"), *signature)
+    all_of_them = bool(signature) and _is_signature(signature[0])
+    if all_of_them and len(signature) == 2 and isinstance(signature[1], str | None):
+        name = signature[1]
+        signature = signature[:1]
+    if all_of_them and len(signature) == 1 and not arguments:
+        (given,) = signature
+        signature, arguments = ((), dict(given)) if isinstance(given, Mapping) else (given, {})
+    named = {key: with_specs(value) for key, value in arguments.items()}
+    bound = binder.bind([*map(with_specs, signature)], named)
     graph = WrappedGraph(name or binder.name)
     with graph.as_default(), paused(), variable_creator_scope(graph.make_variable):
-        placeholders = [graph.add_argument(s, n) for n, s in arguments.named_specs()]
-        result = binder.call(fn, arguments.with_tensors(placeholders))
+        placeholders = [graph.add_argument(s, n) for n, s in bound.named_specs()]
+        result = binder.call(fn, bound.with_tensors(placeholders))
         outputs = map_structure(lambda y: _output(graph, y), result)
     return _wrapped(graph, graph.arguments, outputs)
+
+
+def _is_signature(given: Any) -> bool:
+    """Whether what is given first are all arguments, rather than the first of them."""
+    return isinstance(given, list | tuple | Mapping) and not isinstance(
+        with_specs(given), TensorSpec
+    )
 
 
 def _output(graph: WrappedGraph, y: Any) -> GraphTensor | Operation | None:

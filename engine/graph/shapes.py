@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from operator import index
 from typing import Any, NoReturn, SupportsIndex, TypeAlias, overload
 
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..late import later
 
 Dim: TypeAlias = int | None
@@ -378,8 +379,16 @@ def canonical_axis(who: str, axis: int, rank: int) -> int:
     """`axis` counted from the front.
 
     Raises:
+        DTypeError: it is no whole number.
         ShapeError: there is no such axis among `rank`.
     """
+    try:
+        axis = index(axis)
+    except TypeError as cause:
+        raise DTypeError(
+            f"{who}: an axis must be a whole number, got {axis!r}",
+            remedy="name one axis, as axis=-1",
+        ) from cause
     if not -rank <= axis < rank:
         raise ShapeError(
             f"{who}: axis {axis} does not exist, the tensor has {rank} axes",
@@ -395,7 +404,7 @@ def canonical_axes(who: str, axes: Axes, rank: int) -> tuple[int, ...]:
         ShapeError: one does not exist, or is named twice.
     """
     given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
-    found = tuple(canonical_axis(who, int(axis), rank) for axis in given)
+    found = tuple(canonical_axis(who, axis, rank) for axis in given)
     if len(set(found)) != len(found):
         raise ShapeError(f"{who}: an axis is named twice in {given}", remedy="name each axis once")
     return found

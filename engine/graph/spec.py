@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
+from ..late import later
 from .dtypes import DType, as_dtype, float32
 from .shapes import TensorShape
+
+_converted = later("laminar.engine.ops.core.convert", "convert_to_tensor")
 
 
 class TensorSpec:
@@ -84,10 +87,12 @@ class TensorSpec:
 
 
 def tensor_like(x: Any) -> TensorSpec:
-    """The spec of an array or tensor.
+    """The spec of an array, a tensor, or what becomes one.
 
     Examples:
         >>> engine.tensor_like(np.zeros((2, 3), "float32"))
         TensorSpec(float32[2, 3])
     """
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        x = _converted(x)
     return TensorSpec(x.shape, x.dtype)

@@ -50,6 +50,7 @@ _DECLARED: Mapping[str, str] = {
     "ops.core.host": "HostFunction",
     "ops.core.placeholders": "PlaceholderWithDefault",
     "ops.core.printing": "Print",
+    "ops.core.raising": "Raise",
     "ops.core.transfer": "Send Recv UpperHalf FromUpperHalf",
     "ops.io.checkpoints": "SaveV2 RestoreV2 ShardedFilenames MergeV2Checkpoints",
     "ops.io.csv": "DecodeCSV",
@@ -198,6 +199,20 @@ _DECLARED: Mapping[str, str] = {
     "ops.text.string_match": "RegexFullMatch RegexReplace StringToHashBucket DecodeRaw EncodeRaw",
     "ops.text.tokens": "StringCharacters StringNGrams",
     "state.initialization": "ReportUninitialized",
+}
+# The names of the whitepaper of 2015, table 1 (arXiv:1603.04467), where ops have others here.
+ALIASES: Mapping[str, str] = {
+    "Constant": "Const",
+    "Convolution2D": "Conv",
+    "Dequeue": "QueueDequeue",
+    "Enqueue": "QueueEnqueue",
+    "Leave": "Exit",
+    "ReLU": "Relu",
+    "Restore": "RestoreV2",
+    "Save": "SaveV2",
+    "Shuffle": "RandomShuffle",
+    "SoftMax": "Softmax",
+    "Variable": "VarHandle",
 }
 _MODULES = {name: module for module, names in _DECLARED.items() for name in names.split()}
 

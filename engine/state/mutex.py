@@ -33,6 +33,7 @@ class Mutex(Handle):
 
     def __init__(self, shared_name: str | None = None, name: str = "mutex") -> None:
         super().__init__(ops.mutex, {}, name, shared_name)
+        self._last = threading.local()  # the lease that a thread acquired last
 
     def acquire(self, name: str | None = None) -> Tensor:
         """Wait until it is free, and take it.
@@ -41,13 +42,28 @@ class Mutex(Handle):
             the lease, for `release`.
         """
         with self.beside():
-            return apply(ops.mutex_acquire, [self.handle], {}, name)[0]
+            lease = self._last.lease = apply(ops.mutex_acquire, [self.handle], {}, name)[0]
+        return lease
 
-    def release(self, lease: Tensor, name: str | None = None) -> Operation | None:
+    def release(self, lease: Tensor | None = None, name: str | None = None) -> Operation | None:
         """Give it back; nothing happens when the lease has ended already.
 
         In a graph this needs control inputs: all that the lease guards must have run before.
+
+        Args:
+            lease: which one; by default that which this thread acquired last.
+            name: of the operation.
+
+        Raises:
+            FailedPreconditionError: this thread has acquired nothing.
         """
+        if lease is None:
+            lease = getattr(self._last, "lease", None)
+        if lease is None:
+            raise FailedPreconditionError(
+                f"{self!r} is released, and this thread has not acquired it",
+                remedy="call acquire() before, or give release() the lease",
+            )
         with self.beside():
             return perform(ops.mutex_release, [lease], {}, name)
 

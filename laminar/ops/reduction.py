@@ -14,6 +14,7 @@ from laminar.engine.graph import (
     Tensor,
     as_dtype,
     bool_,
+    canonical_axis,
     int8,
     int16,
     int32,
@@ -434,8 +435,7 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
     x = tensor(a)
     if n < 0:
         raise InvalidArgumentError(f"diff: n cannot be negative, got {n}")
-    rank = known_rank("diff", x)
-    lead = (slice(None),) * (axis % rank if rank else 0)
+    lead = (slice(None),) * canonical_axis("diff", axis, known_rank("diff", x))
     for _ in range(n):
         later, earlier = (get_item(x, (*lead, part)) for part in (slice(1, None), slice(None, -1)))
         x = not_equal(later, earlier) if x.dtype == bool_ else arithmetic.subtract(later, earlier)
@@ -460,14 +460,15 @@ def trapezoid(
     """
     y = floating(y)
     rank = known_rank("trapezoid", y)
+    axis = canonical_axis("trapezoid", axis, rank)
     if x is None:
         widths = tensor(dx, y.dtype)
     else:
         places = tensor(x, y.dtype)
         widths = diff(places, axis=axis if places.ndim == rank else -1)
         if places.ndim == 1:
-            widths = reshape(widths, [-1 if i == axis % rank else 1 for i in range(rank)])
-    lead = (slice(None),) * (axis % rank)
+            widths = reshape(widths, [-1 if i == axis else 1 for i in range(rank)])
+    lead = (slice(None),) * axis
     later, earlier = (get_item(y, (*lead, part)) for part in (slice(1, None), slice(None, -1)))
     heights = arithmetic.multiply(arithmetic.add(later, earlier), tensor(0.5, y.dtype))
     return engine.reduce_sum(arithmetic.multiply(heights, widths), axis)

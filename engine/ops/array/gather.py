@@ -158,13 +158,13 @@ def gather(x: Tensor, indices: Tensor, axis: int = 0, batch_dims: int = 0) -> Te
     if is_open_axis(axis) and not batch_dims and indices.shape.rank is not None:
         found = gather_op(to_front(x, axis), indices, axis=0, batch_dims=0)
         return from_front(found, x, axis, count=indices.shape.rank)
-    if axis < 0:
-        if x.shape.rank is None:
-            raise ShapeError(
-                f"gather: axis {axis} needs a known number of axes, x is {x.spec}",
-                remedy="count the axis from the front",
-            )
+    if x.shape.rank is not None:
         axis = canonical_axis("gather", axis, len(x.shape))
+    elif axis < 0:
+        raise ShapeError(
+            f"gather: axis {axis} needs a known number of axes, x is {x.spec}",
+            remedy="count the axis from the front",
+        )
     if batch_dims < 0:
         batch_dims += indices.ndim
     return gather_op(x, indices, axis=axis, batch_dims=batch_dims)

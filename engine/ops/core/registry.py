@@ -32,7 +32,7 @@ from ...errors import (
 )
 from ...graph import ANY, DType, Operation, OpView, Tensor, TensorSpec, resource
 from ...late import later, load
-from ..names import declared_names, module_of
+from ..names import ALIASES, declared_names, module_of
 from .attributes import Allowed, allowed_values, check_attribute
 from .kernels import ByType, Kernels
 from .traits import Traits
@@ -540,11 +540,15 @@ def find(type: str) -> OpDef | None:
         if module is not None:
             load(module)
             op = _OPS.get(type)
+        elif type in ALIASES:
+            return find(ALIASES[type])
     return op
 
 
 def lookup(type: str) -> OpDef:
     """The op of that name; NotFoundError when there is none.
+
+    The names of the whitepaper's table of ops, such as "ReLU" and "Leave", are known, too.
 
     Examples:
         >>> engine.lookup("MatMul").type
@@ -566,18 +570,18 @@ def definition_of(op: Operation) -> OpDef:
 
 
 def op_names() -> list[str]:
-    """The names of all ops in the table.
+    """The names of all ops in the table, and those that some of them have in the whitepaper.
 
     Examples:
         >>> "MatMul" in engine.op_names()
         True
     """
-    return sorted({*_OPS, *declared_names()})
+    return sorted({*_OPS, *declared_names(), *ALIASES})
 
 
 def all_ops() -> Mapping[str, OpDef]:
     """The whole table, for which all modules with ops are loaded."""
-    return {name: lookup(name) for name in op_names()}
+    return {op.type: op for op in map(lookup, op_names())}
 
 
 def no_gradient(op: OpView, *douts: Tensor) -> Grads:

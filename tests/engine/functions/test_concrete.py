@@ -120,6 +120,11 @@ def test_carve() -> None:
     assert f(tensor(3)) == 9.0
     with pytest.raises(ShapeError, match="Square"):
         f(tensor([1, 2]))
+    assert (
+        eng.graph_function(chain(), ["Square:0"], ["Square_1:0"])(2.0) == 4.0
+    )  # as the RFC has it
+    pair = eng.graph_function(chain(), ["x:0"], ["Square:0", "Square_1:0"])(2.0)
+    assert [float(y) for y in pair] == [4.0, 16.0]
 
 
 def test_carve_tensors_of_a_trace() -> None:

@@ -25,11 +25,25 @@ def test_each_wrapping_has_its_state() -> None:
         with eng.control_dependencies([v.assign_add(x) if add else v.assign_sub(x)]):
             return v.read_value()
 
-    up = eng.wrap_function(count, [SCALAR, True])
+    with eng.Graph().as_default():
+        x = eng.placeholder("float32", [])
     down = eng.wrap_function(count, [SCALAR, False])
-    assert [float(up(1.0)), float(up(1.0))] == [6.0, 7.0]
     assert [float(down(1.0)), float(down(1.0))] == [4.0, 3.0]
-    assert traces == 2
+    ups = [
+        eng.wrap_function(count, [SCALAR, True]),
+        eng.wrap_function(count, [x, True], "up"),
+        eng.wrap_function(count, SCALAR, True),  # as the RFC has it
+        eng.wrap_function(count, ("float32", []), add=True),
+        eng.wrap_function(count, x, add=True, name="up"),
+        eng.wrap_function(count, {"x": SCALAR, "add": True}),
+        eng.wrap_function(count, signature=(SCALAR, True), name="up"),
+    ]
+    for up in ups:
+        assert [float(up(1.0)), float(up(1.0))] == [6.0, 7.0]
+    assert [up.name for up in ups] == ["count", "up", "count", "count", "up", "count", "up"]
+    assert traces == 8
+    with pytest.raises(TypeError, match="add"):
+        eng.wrap_function(count, SCALAR)
 
 
 def test_variables_live_with_it() -> None:
@@ -123,7 +137,7 @@ def test_captures_by_name_and_kind() -> None:
     assert [id(c.input) for c in concrete.captures] == list(map(id, concrete.captured_inputs))
 
 
-@pytest.mark.parametrize("signature", [SCALAR, [SCALAR], TensorSpec("float32", [])])
+@pytest.mark.parametrize("signature", [SCALAR, [SCALAR], ("float32", ())])
 def test_a_variable_that_is_returned_has_the_value_after_its_updates(signature: Any) -> None:
     def count(x: Any) -> Any:
         v = eng.Variable(5.0)

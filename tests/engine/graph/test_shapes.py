@@ -12,8 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laminar.engine.errors import ShapeError
-from laminar.engine.graph import TensorShape, TensorSpec, broadcast_shapes, tensor_like
+from laminar import ops
+from laminar.engine.errors import DTypeError, ShapeError
+from laminar.engine.graph import (
+    TensorShape,
+    TensorSpec,
+    broadcast_shapes,
+    canonical_axes,
+    canonical_axis,
+    tensor_like,
+)
 from laminar.engine.graph.shapes import unknown_shape
 
 UNKNOWN = TensorShape(None)
@@ -193,6 +201,26 @@ def test_broadcasting_unknown_sizes() -> None:
         broadcast_shapes("Add", TensorShape([2]), TensorShape([3]))
 
 
+def test_an_axis_is_a_whole_number() -> None:
+    last: Any = np.int64(-1)
+    assert canonical_axis("f", last, 3) == 2
+    assert canonical_axes("f", (0, last), 3) == (0, 2)
+    wrong: list[Any] = [(0,), "0", 0.0, 1.5, [1]]
+    for axis in wrong:
+        with pytest.raises(DTypeError, match="f: an axis must be a whole number, got") as raised:
+            canonical_axis("f", axis, 3)
+        assert isinstance(raised.value, TypeError)
+    with pytest.raises(DTypeError, match="f: an axis must be a whole number, got 1.5"):
+        canonical_axes("f", wrong[3], 3)
+    for op in (ops.argmax, ops.sort, ops.cumsum, ops.diff, ops.stack, ops.trapezoid, ops.sum):
+        with pytest.raises(TypeError, match="whole number|must be int"):
+            op([[1.0, 2.0]], axis=wrong[1])
+    with pytest.raises(TypeError, match="whole number|must be int"):
+        ops.take([1, 2], [0], axis=wrong[0])
+    with pytest.raises(ShapeError, match="diff: axis 2 does not exist"):
+        ops.diff([[1, 2]], axis=2)
+
+
 def test_spec() -> None:
     spec = TensorSpec([2, None], "float32", name="x")
     assert str(spec) == "float32[2, ?]"
@@ -208,6 +236,8 @@ def test_spec() -> None:
 
 def test_tensor_like() -> None:
     assert tensor_like(np.ones((2, 3), np.float32)) == TensorSpec((2, 3), "float32")
+    assert tensor_like([[1.0], [2.0]]) == TensorSpec((2, 1), "float32")
+    assert tensor_like(3) == TensorSpec((), "int32")
 
 
 def test_a_list_of_the_same_dimensions_is_the_same_shape() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar.engine.devices import CpuDevice
 from laminar.engine.errors import (
     AlreadyExistsError,
     DTypeError,
@@ -17,7 +19,7 @@ from laminar.engine.errors import (
 )
 from laminar.engine.graph import FLOATING, TensorSpec
 from laminar.engine.ops.core.basic import identity
-from laminar.engine.ops.core.registry import define, lookup, op_names
+from laminar.engine.ops.core.registry import all_ops, define, lookup, op_names
 
 inferences: list[Any] = []
 
@@ -62,6 +64,27 @@ def test_a_new_op_works_everywhere() -> None:
     assert lookup("TestScale") is scale
     assert scale.doc == "x times `by`."
     assert repr(scale) == "<op TestScale>"
+
+
+# Table 1 of the whitepaper, arXiv:1603.04467; Leave is called Exit since.
+TABLE = re.findall(
+    r"\w+",
+    """Add Sub Mul Div Exp Log Greater Less Equal Concat Slice Split Constant Rank Shape Shuffle
+MatMul MatrixInverse MatrixDeterminant Variable Assign AssignAdd SoftMax Sigmoid ReLU Convolution2D
+MaxPool Save Restore Enqueue Dequeue MutexAcquire MutexRelease Merge Switch Enter Leave Exit
+NextIteration""",
+)
+
+
+def has_kernel(op: Any) -> bool:
+    return op.async_kernel is not None or CpuDevice(0).has_kernel(op)
+
+
+def test_the_ops_of_the_whitepaper_have_their_names() -> None:
+    assert set(op_names()) >= set(TABLE)
+    assert [name for name in TABLE if not has_kernel(lookup(name))] == []
+    assert (lookup("ReLU").type, lookup("Leave").type) == ("Relu", "Exit")
+    assert not {"ReLU", "Leave"} & set(all_ops())
 
 
 def test_element_types_are_listed() -> None:

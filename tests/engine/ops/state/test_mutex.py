@@ -23,7 +23,8 @@ from laminar.engine import (
 from laminar.engine.errors import FailedPreconditionError, OutOfRangeError
 
 
-def test_eight_threads_of_read_add_assign() -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_eight_threads_of_read_add_assign(named: bool) -> None:
     graph = Graph()
     with graph.as_default():
         counter = Variable(np.int32(0), name="counter")
@@ -32,7 +33,7 @@ def test_eight_threads_of_read_add_assign() -> None:
         with control_dependencies([lease]):
             read = counter.read_value()
         with control_dependencies([assign(counter, read + 1)]):
-            step = mutex.release(lease)
+            step = mutex.release(lease if named else None)
         init, held = global_variables_initializer(), mutex.is_held()
         value = counter.read_value()
     with Session(graph=graph) as session:
@@ -103,7 +104,9 @@ def test_eagerly() -> None:
     lease = mutex.acquire()
     assert bool(mutex.is_held())
     mutex.release(lease)
-    mutex.release(lease)
+    mutex.release()
+    with pytest.raises(FailedPreconditionError, match="this thread has not acquired it"):
+        Mutex().release()
     assert not bool(mutex.is_held())
     assert mutex.execute(lambda: bool(mutex.is_held()))
     with pytest.raises(ZeroDivisionError):
