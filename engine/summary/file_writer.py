@@ -28,7 +28,7 @@ from ..ops.core.graphs import import_graph_def
 from ..resources import summary_writing
 from ..runtime import RunMetadata
 from .graph_messages import graph_bytes, metadata_bytes, with_graph
-from .settings import asking
+from .settings import asking, in_trace
 
 
 class FileWriter(Closing):
@@ -200,9 +200,9 @@ class FileWriter(Closing):
             step: which step they are of, where they do not say it; see `set_step`.
         """
         with ExitStack() as blocks:
-            blocks.enter_context(summary_writing.sink.block(self))
+            blocks.enter_context(summary_writing.sink.block(self, in_trace(self)))
             if step is not None:
-                blocks.enter_context(summary_writing.step.block(asking(step, int)))
+                blocks.enter_context(summary_writing.step.block(asking(step, int), in_trace(step)))
             yield self
 
     def set_as_default(self, step: Any = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import eager_scope
+from ..graph import building, eager_scope
 from ..resources import summary_writing
 
 
@@ -17,14 +17,15 @@ def record_if(condition: Any) -> AbstractContextManager[None]:
 
     Args:
         condition: a bool; or a function, a tensor or a variable, which is asked each time that a
-            summary could be written: `record_if(lambda: int(step.numpy()) % 10 == 0)`.
+            summary could be written: `record_if(lambda: int(step.numpy()) % 10 == 0)`. In a
+            function, a block around a summary may say a tensor of it: `record_if(step % 10 == 0)`.
 
     Examples:
         >>> with engine.summary.record_if(False):
         ...     engine.summary.should_record()
         False
     """
-    return summary_writing.condition.block(asking(condition, bool))
+    return summary_writing.condition.block(asking(condition, bool), in_trace(condition))
 
 
 def should_record() -> bool:
@@ -61,6 +62,12 @@ def get_step() -> int | None:
     """
     ask = summary_writing.step.get()
     return None if ask is None else ask()
+
+
+def in_trace(said: Any) -> tuple[Any] | None:
+    """What a block says, if it is entered while a function is traced; (said,)."""
+    graph = building()
+    return (said,) if graph is not None and graph.captures_values else None
 
 
 def asking(value: Any, kind: Callable[[Any], Any]) -> Callable[[], Any]:

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..graph import GraphTensor, Tensor, building, get_default_graph, int64, string
+from ..graph import GraphTensor, Tensor, bool_, building, get_default_graph, int64, string
 from ..graph.names import is_name
 from ..ops.core.convert import convert_to_tensor
 from ..ops.io.summaries import MESSAGES, merge_summary, write_summary
+from ..ops.math.cast import cast
+from ..resources import summary_writing
 from ..state import GraphKeys
 
 
@@ -212,13 +214,36 @@ def _summary(
     label = name if family is None else f"{family}/{name}"
     if graph is None or graph.captures_values:
         tag = label if graph is None else graph.scopes.name + label
-        number = convert_to_tensor(-1 if step is None else step, int64 if step is None else None)
-        return write_summary(number, *tensors, kind=kind, tag=tag, options=options)
+        return _write(tensors, step, kind=kind, tag=tag, options=options)
     with graph.as_default(), graph.name_scope(_as_name(label)) as scope:
         tag = scope[:-1] if family is None else f"{family}/{scope[:-1]}"
         message = MESSAGES[kind](*tensors, kind=kind, tag=tag, options=options, name=scope)
     _list(message, (GraphKeys.SUMMARIES,) if collections is None else collections)
     return message
+
+
+def _write(tensors: Sequence[Tensor], step: Any, **attrs: Any) -> Tensor:
+    """Write a summary where blocks say: those of the trace that it stands in as they say here."""
+    sink, condition, numbers = (
+        setting.traced()
+        for setting in (summary_writing.sink, summary_writing.condition, summary_writing.step)
+    )
+    record: Any = True
+    if condition is not None:
+        (record,) = condition
+        record = record() if callable(record) else record
+    if step is None and numbers is not None:
+        (step,) = numbers
+        step = step() if callable(step) else step
+    number = convert_to_tensor(-1 if step is None else step, int64 if step is None else None)
+    return write_summary(
+        number,
+        cast(convert_to_tensor(record), bool_),
+        *tensors,
+        sink=None if sink is None else sink[0],
+        allowed=condition is not None,
+        **attrs,
+    )
 
 
 def _as_name(label: str) -> str:

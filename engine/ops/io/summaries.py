@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
-from ...graph import ANY, INTEGER, REAL, STRING, Array, TensorSpec, bool_, string
+from ...graph import ANY, BOOLEAN, INTEGER, REAL, STRING, Array, TensorSpec, bool_, string
 from ...io.summaries import (
     Summary,
     SummaryValue,
@@ -160,17 +160,26 @@ def _merge_kernel(*messages: Array) -> Array:
 merge_summary.grad(no_gradient)
 
 
-@define("WriteSummary", dtypes={"step": INTEGER, "xs": ANY}, same_dtype=False, stateful=True)
+@define(
+    "WriteSummary",
+    dtypes={"step": INTEGER, "record": BOOLEAN, "xs": ANY},
+    same_dtype=False,
+    stateful=True,
+)
 def write_summary(
     step: TensorSpec,
+    record: TensorSpec,
     *xs: TensorSpec,
     kind: str,
     tag: str,
     options: tuple[tuple[str, Any], ...],
+    sink: Any = None,
+    allowed: bool = False,
 ) -> TensorSpec:
-    """Write a summary where the block that is running says; whether it was written.
+    """Write a summary if `record` holds, where the block that is running says; whether it was.
 
-    A negative step is the one that the block says.
+    A negative step is the one that the block says. `sink` and `allowed` are what blocks said that
+    were traced: where to write, and that `record` alone decides.
     """
     check_types(kind, tag, xs)
     return TensorSpec([], bool_)
@@ -180,13 +189,16 @@ def write_summary(
 def _write_kernel(
     context: KernelContext,
     step: Array,
+    record: Array,
     *xs: Array,
     kind: str,
     tag: str,
     options: tuple[tuple[str, Any], ...],
+    sink: Any,
+    allowed: bool,
 ) -> Array:
-    sink = summary_writing.current_sink()
-    if sink is None:
+    target = summary_writing.current_sink(sink, allowed=allowed) if np.all(record) else None
+    if target is None:
         return np.array(False)
     number = int(step)
     if number < 0:
@@ -198,7 +210,7 @@ def _write_kernel(
             )
         number = ask()
     make, _ = SUMMARIES[kind]
-    sink.add_summary(Summary(list(make(*xs, tag=tag, **dict(options)))), number)
+    target.add_summary(Summary(list(make(*xs, tag=tag, **dict(options)))), number)
     return np.array(True)
 
 

@@ -130,6 +130,46 @@ def test_every_tenth_step(tmp_path: Path) -> None:
     assert summary.get_step() is None
 
 
+def test_blocks_inside_of_a_function_hold_for_what_is_in_them(tmp_path: Path) -> None:
+    count = engine.Variable(0, dtype="int64")
+    own, writer = summary.FileWriter(tmp_path / "own"), summary.FileWriter(tmp_path / "other")
+
+    def step(x: Any) -> None:
+        count.assign_add(1)
+        with summary.record_if(count % 10 == 0):
+            summary.scalar("tenth", x, step=count)
+        with summary.record_if(False):
+            summary.scalar("never", x, step=count)
+        with summary.record_if(lambda: True), own.as_default(step=5):
+            summary.scalar("own", x)
+        numbers: Any = ops.arange(3)
+        for i in numbers:
+            with summary.record_if(i > 1):
+                summary.scalar("index", i, step=count)
+
+    x = engine.constant(2.0)
+    for run in (step, engine.function(step)):
+        with writer.as_default():
+            for _ in range(10):
+                run(x)
+            with summary.record_if(False):
+                run(x)  # as the blocks inside say
+    for found, times in ((values(writer), 22), (values(own), 22)):
+        tags = [tag for _, tag, _ in found]
+        assert tags.count("index") + tags.count("own") == times
+    assert [(s, v) for s, tag, v in values(writer) if tag == "tenth"] == [(10, 2.0), (20, 2.0)]
+    assert set(values(own)) == {(5, "own", 2.0)}
+    assert {tag for _, tag, _ in values(writer)} == {"tenth", "index"}
+
+
+def test_a_graph_that_writes_summaries_is_written() -> None:
+    f = engine.function(lambda x: summary.scalar("loss", x, step=1))
+    graph_def = f.concrete(engine.TensorSpec([], "float32")).graph.as_graph_def()
+    with engine.Graph().as_default() as graph:
+        engine.import_graph_def(engine.GraphDef.FromString(graph_def.SerializeToString()), name="")
+    assert [op.type for op in graph.operations][-1] == "WriteSummary"
+
+
 def test_a_training_step_of_fit_writes(tmp_path: Path) -> None:
     class Told(laminar.Sequential):
         def train_step(self, data: Any) -> Any:

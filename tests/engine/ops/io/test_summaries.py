@@ -42,10 +42,10 @@ def test_a_message_says_what_is_written(kind: str) -> None:
     told = Summary.from_bytes(np.asarray(message).item())
     assert [v.tag for v in told.value] == ["a"]
     step = convert_to_tensor(3, "int64")
-    assert not bool(write_summary(step, *tensors, kind=kind, tag="a", options=options))
+    assert not bool(write_summary(step, True, *tensors, kind=kind, tag="a", options=options))
     kept = Kept()
     with summary_writing.sink.block(kept):
-        written = write_summary(step, *tensors, kind=kind, tag="a", options=options)
+        written = write_summary(step, True, *tensors, kind=kind, tag="a", options=options)
     assert written.dtype == bool_
     assert bool(written)
     assert kept.found == [(3, told)]
