@@ -143,10 +143,17 @@ class Arguments:
         ]
 
     def structured_specs(self) -> dict[str, Any] | None:
-        """What the arguments are traced as, by name; None if something is no tensor."""
-        if None in self.specs:
+        """What the arguments are traced as, by name: specs, and Python's numbers, texts and None.
+
+        None if there is something else, which nobody is to keep alive.
+        """
+        leaves = [
+            spec if spec is not None else leaf
+            for leaf, spec in zip(self.leaves, self.specs, strict=True)
+        ]
+        if not all(isinstance(leaf, TensorSpec) or _is_plain(leaf) for leaf in leaves):
             return None
-        found: dict[str, Any] = pack_sequence_as(self.structure, self.specs)
+        found: dict[str, Any] = pack_sequence_as(self.structure, leaves)
         return found
 
     def with_tensors(self, tensors: Sequence[Any]) -> Any:
@@ -177,7 +184,11 @@ def _is_constant(value: Any) -> bool:
     """Whether nothing can change what `value` says."""
     if type(value) is tuple:
         return all(map(_is_constant, value))
-    return value is None or type(value) in (bool, int, float, complex, str, bytes)
+    return _is_plain(value) or type(value) in (complex, bytes)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or type(value) in (bool, int, float, str)
 
 
 class Binder:

@@ -8,7 +8,7 @@ Source: the interface is that of Keras's `keras.export.ExportArchive`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from .file_format import (
     VARIABLES,
     check_operations,
     describe,
+    same_value,
 )
 
 
@@ -41,6 +42,7 @@ class _Endpoint(NamedTuple):
     graph_def: GraphDef
     arguments: Any
     owners: dict[int, Any]  # by id of a captured handle, whose it is
+    parameters: list[dict[str, Any]]  # the names of arguments, and which a call may leave out
 
 
 class ExportArchive:
@@ -139,15 +141,29 @@ class ExportArchive:
         """The names that are taken."""
         return set(self._endpoints)
 
-    def add_concrete(self, name: str, concrete: ConcreteFunction, arguments: Sequence[Any]) -> str:
+    def add_concrete(
+        self,
+        name: str,
+        concrete: ConcreteFunction,
+        arguments: Sequence[Any],
+        names: Sequence[str] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> str:
         """As `add_endpoint`, for a graph that is there; gives the name.
 
         Args:
             name: an identifier that is not taken.
             concrete: the graph.
-            arguments: the specs of its inputs, in the structure of the arguments.
+            arguments: the specs of its inputs, in the structure of the arguments, in which values
+                of Python's stand for themselves.
+            names: of the arguments, by which a call may give them.
+            defaults: by the name of an argument, what it is in a call that does not give it.
         """
-        described = describe(list(arguments))
+        described = describe(list(arguments), values=True)
+        parameters = [
+            {"name": n, "optional": n in (defaults or {}) and same_value((defaults or {})[n], a)}
+            for n, a in zip(names, arguments, strict=False)
+        ]
         describe(concrete.structured_outputs)
         graph_def = concrete.graph.as_graph_def()
         check_operations(graph_def, UnimplementedError, f"add_endpoint {name!r}")
@@ -161,7 +177,7 @@ class ExportArchive:
                     f"add_endpoint: {name!r} uses {held}, which an exported file cannot hold",
                     remedy="look up words before the exported function",
                 )
-        self._endpoints[name] = _Endpoint(concrete, graph_def, described, owners)
+        self._endpoints[name] = _Endpoint(concrete, graph_def, described, owners, parameters)
         return name
 
     def track_and_add_endpoint(
@@ -227,6 +243,7 @@ class ExportArchive:
                     captures[inner.name] = {"constant": add(np.asarray(outer))}
             endpoints[name] = {
                 "arguments": endpoint.arguments,
+                "parameters": endpoint.parameters,
                 "inputs": [
                     {"name": x.name, "shape": _dims(x.spec), "dtype": str(x.dtype)}
                     for x in concrete.ordered_inputs

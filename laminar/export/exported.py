@@ -108,8 +108,8 @@ class Exported:
             f"the exported file has no endpoint {name!r}; it has {', '.join(endpoints)}"
         )
 
-    def __call__(self, *args: Any) -> Any:
-        return next(iter(self.endpoints.values()))(*args)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return next(iter(self.endpoints.values()))(*args, **kwargs)
 
 
 class Part:
@@ -140,7 +140,7 @@ class Overloads:
     def __init__(self, endpoints: list[Endpoint]) -> None:
         self.endpoints = endpoints
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results for arguments of one of the exported structures.
 
         Raises:
@@ -148,9 +148,9 @@ class Overloads:
         """
         last = self.endpoints[-1]
         for endpoint in self.endpoints[:-1]:
-            if endpoint.fits(*args):
-                return endpoint(*args)
-        return last(*args)
+            if endpoint.fits(*args, **kwargs):
+                return endpoint(*args, **kwargs)
+        return last(*args, **kwargs)
 
 
 class State:
@@ -232,6 +232,8 @@ class Endpoint:
         self._about = about
         self._specs = [TensorSpec(x["shape"], x["dtype"]) for x in about["inputs"]]
         self.input_signature = packed(about["arguments"], self._specs, name)
+        parameters = about.get("parameters", [])
+        self._parameters = [(str(p["name"]), bool(p["optional"])) for p in parameters]
         self._graph_def = graph_def
         self._state = state
         # By the name of a placeholder, the key of a variable, or a value.
@@ -273,14 +275,27 @@ class Endpoint:
                 return None
         return None if about["effects"] else ClusterBody.of(needed, feeds, results, self.name)
 
-    def __call__(self, *args: Any) -> Any:
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """All arguments in order: those by name, and those left out that may be."""
+        found, left = list(args), dict(kwargs)
+        values = self.input_signature[len(args) :] if self._parameters else []
+        for (name, optional), value in zip(self._parameters[len(args) :], values, strict=False):
+            if name not in left and not optional:
+                break
+            found.append(left.pop(name, value))
+        if left:
+            names = ", ".join(name for name, _ in self._parameters) or "none by name"
+            self._complain(f"the arguments {names}, got {', '.join(left)} too")
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results for arguments of the exported structure.
 
         Raises:
             ShapeError: the structure or a shape is another one; numbers are cast to the dtypes.
         """
         flat: list[Any] = []
-        taken(self._about["arguments"], list(args), flat, self._complain)
+        taken(self._about["arguments"], self._bound(args, kwargs), flat, self._complain)
         tensors = []
         for x, spec in zip(flat, self._specs, strict=True):
             tensor = convert_to_tensor(x, spec.dtype)
@@ -337,11 +352,11 @@ class Endpoint:
         call.__name__ = self.name
         return call
 
-    def fits(self, *args: Any) -> bool:
+    def fits(self, *args: Any, **kwargs: Any) -> bool:
         """Whether arguments have the exported structure, types and shapes."""
         flat: list[Any] = []
         try:
-            taken(self._about["arguments"], list(args), flat, self._complain)
+            taken(self._about["arguments"], self._bound(args, kwargs), flat, self._complain)
         except ShapeError:
             return False
         tensors = map(convert_to_tensor, flat)

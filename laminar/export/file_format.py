@@ -1,6 +1,7 @@
 """What an exported file holds: names of its parts, structures of tensors, operations of graphs.
 
-A nested structure of tensors is JSON: {"tensor": n}, {"list": []}, {"tuple": []}, {"dict": {}}.
+A nested structure of tensors is JSON: {"tensor": n}, {"list": []}, {"tuple": []}, {"dict": {}};
+among arguments {"value": x} is a number or a text of Python's.
 `n` is the place of the tensor among all of the structure; None is null.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
+
+import numpy as np
 
 from laminar.engine import ops
 from laminar.engine.errors import DataLossError, InvalidArgumentError, LaminarError
@@ -25,8 +28,13 @@ OBJECTS = "objects"
 VARIABLE, PARTS, FUNCTIONS = "variable", "parts", "functions"
 
 
-def describe(structure: Any, places: Iterator[int] | None = None) -> Any:
+def describe(structure: Any, places: Iterator[int] | None = None, *, values: bool = False) -> Any:
     """What JSON can hold of a structure.
+
+    Args:
+        structure: of tensors.
+        places: numbers for them.
+        values: whether numbers and texts of Python's may be among them.
 
     Raises:
         InvalidArgumentError: something is in it that is no list, tuple, dict, tensor or None.
@@ -37,10 +45,16 @@ def describe(structure: Any, places: Iterator[int] | None = None) -> Any:
     if isinstance(structure, dict):
         if not all(isinstance(key, str) for key in structure):
             raise InvalidArgumentError("export: the keys of dictionaries must be strings")
-        return {"dict": {key: describe(structure[key], places) for key in sorted(structure)}}
+        return {
+            "dict": {
+                key: describe(structure[key], places, values=values) for key in sorted(structure)
+            }
+        }
     if isinstance(structure, list | tuple):
         kind = "list" if isinstance(structure, list) else "tuple"
-        return {kind: [describe(item, places) for item in structure]}
+        return {kind: [describe(item, places, values=values) for item in structure]}
+    if values and isinstance(structure, bool | int | float | str):
+        return {"value": structure}
     if not hasattr(structure, "shape"):
         raise InvalidArgumentError(
             f"export: an endpoint takes and gives tensors, in lists, tuples and dicts; "
@@ -60,6 +74,8 @@ def packed(description: Any, tensors: Sequence[Any], name: str) -> Any:
             return None
         case {"tensor": int(place)} if 0 <= place < len(tensors):
             return tensors[place]
+        case {"value": bool() | int() | float() | str() as value}:
+            return value
         case {"list": list(items)}:
             return [packed(item, tensors, name) for item in items]
         case {"tuple": list(items)}:
@@ -76,6 +92,9 @@ def taken(description: Any, value: Any, found: list[Any], complain: Callable[[st
             if isinstance(value, dict | tuple) or value is None:
                 complain(f"a tensor, got {type(value).__name__}")
             found.append(value)
+        case {"value": wanted}:
+            if not same_value(wanted, value):
+                complain(f"{wanted!r}, got {value!r}")
         case {"list": items} | {"tuple": items}:
             if not isinstance(value, list | tuple) or len(value) != len(items):
                 size = f" of {len(value)}" if isinstance(value, list | tuple) else ""
@@ -91,6 +110,12 @@ def taken(description: Any, value: Any, found: list[Any], complain: Callable[[st
         case _:
             if value is not None:
                 complain(f"None, got {type(value).__name__}")
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two values of Python's (or NumPy's) are one: True is not 1."""
+    a, b = (x.item() if isinstance(x, np.generic) else x for x in (a, b))
+    return type(a) is type(b) and (a is b or bool(a == b))
 
 
 def check_operations(graph_def: GraphDef, kind: type[LaminarError], who: str) -> None:

@@ -39,8 +39,8 @@ def save(
             in it are written with it.
         filepath: where to.
         signatures: by the path of a function ("f", "net.encode"), a spec for each argument. Others
-            are written for their input_signature, or for the tensors that they have been called
-            with.
+            are written for their input_signature, or for what they have been called with: tensors,
+            and numbers and texts of Python's, for which a call of what is loaded gives the same.
         verbose: whether to print what was written.
 
     Raises:
@@ -68,11 +68,15 @@ def save(
         for name, function in functions[number].items():
             place = f"{path}.{name}" if path else name
             specs = wanted.pop(place, None)
+            defaults = _defaults(function)
             found = []
             for concrete in _traces(place, function, specs):
-                arguments = list((concrete.structured_inputs or {}).values())
+                endpoint = _endpoint_name(place, archive)
+                arguments = concrete.structured_inputs or {}
                 found.append(
-                    archive.add_concrete(_endpoint_name(place, archive), concrete, arguments)
+                    archive.add_concrete(
+                        endpoint, concrete, [*arguments.values()], [*arguments], defaults
+                    )
                 )
             written[number][name] = found
     if wanted:
@@ -148,14 +152,21 @@ def _traces(place: str, function: Function, specs: Sequence[Any] | None) -> list
             f"export: the function {place!r} cannot be traced: {type(cause).__name__}: {cause}",
             location=_line(cause),
         ) from cause
-    usable = [c for c in found if c.structured_inputs is not None]
+    usable = [c for c in found if c.structured_inputs is not None and c.inputs]
+    usable = usable or [c for c in found if c.structured_inputs is not None]
     if not usable:
         raise InvalidArgumentError(
             f"export: the function {place!r} has no input_signature, and was not called with "
-            f"tensors alone",
+            f"tensors, numbers and texts",
             remedy=f"give signatures={{{place!r}: [TensorSpec([None, 4])]}}, or call it before",
         )
     return usable
+
+
+def _defaults(function: Function) -> dict[str, Any]:
+    """The defaults of its parameters."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
 def _line(error: BaseException) -> Location | None:

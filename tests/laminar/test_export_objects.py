@@ -179,3 +179,46 @@ def test_functions_take_their_arguments_in_order(tmp_path: Path) -> None:
 
     laminar.export.save(Difference(), tmp_path / "m")
     assert float(laminar.export.load(tmp_path / "m").less(10.0, 1.0).numpy()) == 8.0
+
+
+class Switched:
+    """Functions whose Python arguments choose what they compute."""
+
+    def __init__(self) -> None:
+        self.w = laminar.Variable([1.0, 2.0])
+
+    @laminar.function
+    def scaled(self, x: Any, by: float = 2.0, mode: str = "up") -> Any:
+        return x * by if mode == "up" else x - by
+
+    @laminar.function
+    def call(self, x: Any, training: bool | None = None) -> Any:
+        return x * self.w if training else x
+
+
+def test_python_arguments_choose_among_the_graphs(tmp_path: Path) -> None:
+    owner, x = Switched(), laminar.engine.constant([3.0, 4.0])
+    calls: list[tuple[list[Any], dict[str, Any]]] = [
+        ([], {}),
+        ([3.0], {}),
+        ([], {"mode": "down"}),
+    ]
+    for args, kwargs in calls:
+        owner.scaled(x, *args, **kwargs)
+    owner.call(x)
+    owner.call(x, training=True)
+    laminar.export.save(owner, tmp_path / "switched.laminar")
+    loaded = laminar.export.load(tmp_path / "switched.laminar")
+    calls += [([3.0, "up"], {}), ([2.0, "down"], {}), ([], {"by": 3.0, "mode": "up"})]
+    for args, kwargs in calls:
+        expected = owner.scaled(x, *args, **kwargs)
+        np.testing.assert_array_equal(loaded.scaled(x, *args, **kwargs), expected)
+        np.testing.assert_array_equal(loaded.scaled(x=x, **kwargs), owner.scaled(x, **kwargs))
+    for training in (None, True):
+        np.testing.assert_array_equal(loaded.call(x, training=training), owner.call(x, training))
+    assert loaded.scaled.endpoints[1].input_signature[1:] == [3.0, "up"]
+    for wrong in ({"by": 5.0}, {"by": 2}, {"other": 1}):
+        with pytest.raises(ShapeError, match="expected"):
+            loaded.scaled(x, **wrong)
+    with pytest.raises(ShapeError, match="a sequence of 3, got list of 0"):
+        loaded.scaled()
