@@ -25,6 +25,7 @@ from .functions import custom_gradient as custom_gradient
 from .functions import do_not_convert as do_not_convert
 from .functions import fori_loop as fori_loop
 from .functions import function as function
+from .functions import function_with_local_variables as function_with_local_variables
 from .functions import graph_function as graph_function
 from .functions import map_slices as map_slices
 from .functions import numpy_function as numpy_function

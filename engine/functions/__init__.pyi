@@ -11,6 +11,7 @@ from .custom_gradient import custom_gradient as custom_gradient
 from .func_graph import FuncGraph as FuncGraph
 from .function import Function as Function
 from .function import function as function
+from .local_variables import function_with_local_variables as function_with_local_variables
 from .loops import fori_loop as fori_loop
 from .loops import map_slices as map_slices
 from .loops import scan as scan

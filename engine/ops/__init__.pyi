@@ -30,6 +30,7 @@ from .control import dataflow as dataflow
 from .control import iterations as iterations
 from .control import structured as structured
 from .core import arrays as arrays
+from .core import attributes as attributes
 from .core import barrier as barrier
 from .core import basic as basic
 from .core import call_frame as call_frame

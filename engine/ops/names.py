@@ -183,8 +183,8 @@ _DECLARED: Mapping[str, str] = {
         "TensorArrayScatter TensorArrayConcat TensorArraySplit TensorArraySize TensorArrayClose"
     ),
     "ops.state.variable": (
-        "VarHandle ReadVariable IsInitialized InitializedValue EnsureInitialized Assign "
-        "AssignAdd AssignSub"
+        "VarHandle LocalVariable ReadVariable IsInitialized InitializedValue EnsureInitialized "
+        "Assign AssignAdd AssignSub"
     ),
     "ops.state.variable_rows": "AssignRows",
     "ops.state.variable_scatter": "VariableScatter CountUpTo RaiseNumber",

@@ -250,6 +250,20 @@ def _var_handle_kernel(
 var_handle.grad(no_gradient)
 
 
+@define("LocalVariable", stateful=True, traits=Traits(work=Work.NONE))
+def local_variable(*, shape: TensorShape, dtype: str, name: str) -> TensorSpec:
+    """The handle of a variable that is made each time that it runs, and goes with the last use."""
+    return TensorSpec((), resource)
+
+
+@local_variable.effect
+def _local_variable_kernel(context: Any, *, shape: TensorShape, dtype: str, name: str) -> Any:
+    return VariableStore(name, spec=TensorSpec(shape, dtype))
+
+
+local_variable.grad(no_gradient)
+
+
 def fetched(value: Any) -> Any:
     """A value that lies on whatever device, on the host.
 
