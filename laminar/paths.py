@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.io.places import local_path
 
 
 def file_name(path: Any, who: str) -> str:
@@ -15,7 +15,7 @@ def file_name(path: Any, who: str) -> str:
         InvalidArgumentError: it is no name.
     """
     try:
-        return os.fsdecode(path)
+        return local_path(path)
     except TypeError as cause:
         raise InvalidArgumentError(
             f"{who}: expected the name of a file, got {path!r}", remedy="give a string or a Path"

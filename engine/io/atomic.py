@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from ..errors import LaminarError, MissingFileError
-from .places import no_place
+from .places import local_path, no_place
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def atomic_write(path: str | os.PathLike[str], *, durable: bool = False) -> Iter
         PermissionDeniedError: no file can be made there.
         ResourceExhaustedError: the disk is full.
     """
-    target = os.path.realpath(path)
+    target = os.path.realpath(local_path(path))
     folder, name = os.path.split(target)
     if not os.path.isdir(folder):
         raise MissingFileError(

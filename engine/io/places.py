@@ -36,7 +36,7 @@ def make_folder(path: str | os.PathLike[str], who: str) -> Path:
         PermissionDeniedError: it cannot be made, or not be written to.
         ResourceExhaustedError: the disk is full.
     """
-    folder = Path(path)
+    folder = Path(local_path(path))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
@@ -46,14 +46,22 @@ def make_folder(path: str | os.PathLike[str], who: str) -> Path:
     return folder
 
 
+_SCHEME = "file://"
+
+
+def local_path(path: Any) -> str:
+    """A path as a string; "file:///data/x" is "/data/x", as TensorFlow has it."""
+    return os.fsdecode(path).removeprefix(_SCHEME)
+
+
 def path_of(who: str, path: Any) -> str:
-    """A path as a string.
+    """A path as a string; it may begin with file://.
 
     Raises:
         InvalidArgumentError: it is none.
     """
     try:
-        return os.fsdecode(path)
+        return local_path(path)
     except TypeError as cause:
         raise InvalidArgumentError(
             f"{who}: expected a path, got {path!r:.80}", remedy="give a string or a Path"

@@ -26,7 +26,7 @@ from ..errors import (
     PermissionDeniedError,
 )
 from .crc32c import Bytes, masked_crc32c
-from .places import no_place
+from .places import local_path, no_place
 
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
@@ -105,7 +105,7 @@ def open_input(path: str | os.PathLike[str], compression: str | None = "") -> IO
     """
     kind = check_compression("open_input", compression)
     try:
-        file = open_regular(path, _BUFFER)
+        file = open_regular(local_path(path), _BUFFER)
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFileError(f"there is no file {os.fspath(path)!r}") from None
     except (PermissionError, IsADirectoryError) as cause:
@@ -154,9 +154,9 @@ class RecordWriter(Closing):
 
     def __init__(self, path: str | os.PathLike[str], compression: str | None = "") -> None:
         kind = check_compression("RecordWriter", compression)
-        self.path = os.fspath(path)
+        self.path = local_path(path)
         try:
-            file = open(path, "wb", buffering=_BUFFER)  # noqa: SIM115  # closed by close()
+            file = open(self.path, "wb", buffering=_BUFFER)  # noqa: SIM115  # closed by close()
         except (FileNotFoundError, NotADirectoryError):
             raise MissingFileError(
                 f"the folder of {self.path!r} does not exist", remedy="make it first"
@@ -252,7 +252,7 @@ class RecordScanner(Iterator[bytes], Closing):
     def __init__(
         self, path: str | os.PathLike[str], compression: str | None = "", start: int = 0
     ) -> None:
-        self.path = os.fspath(path)
+        self.path = local_path(path)
         self.offset = start
         self._file = open_input(path, compression)
         if start:

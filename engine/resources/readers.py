@@ -19,6 +19,7 @@ from ..errors import (
     InvalidArgumentError,
     LaminarError,
 )
+from ..io.places import local_path
 from ..io.records import RecordScanner, check_compression, open_input
 from .queues import Queue
 from .waiting import Done, Ticket
@@ -222,7 +223,7 @@ def text_lines(skip_header_lines: int = 0) -> Format:
     """Each line, without its end; the key is "file:number", from 1."""
 
     def records(name: bytes) -> Iterator[Record]:
-        with open_input(os.fsdecode(name)) as file:
+        with open_input(local_path(name)) as file:
             for number, line in enumerate(file, 1):
                 if number > skip_header_lines:
                     yield b"%s:%d" % (name, number), line.removesuffix(b"\n").removesuffix(b"\r")
@@ -232,7 +233,7 @@ def text_lines(skip_header_lines: int = 0) -> Format:
 
 def whole_files(name: bytes) -> Iterator[Record]:
     """The file as one record; the key is its name."""
-    with open_input(os.fsdecode(name)) as file:
+    with open_input(local_path(name)) as file:
         yield name, file.read()
 
 
@@ -246,7 +247,7 @@ def checked_records(compression: str = "") -> Format:
     check_compression("RecordReader", compression)
 
     def records(name: bytes) -> Iterator[Record]:
-        with RecordScanner(os.fsdecode(name), compression) as scanner:
+        with RecordScanner(local_path(name), compression) as scanner:
             offset = scanner.offset
             for record in scanner:
                 yield b"%s:%d" % (name, offset), record
@@ -278,7 +279,7 @@ def fixed_length(
     hop = hop_bytes or record_bytes
 
     def records(name: bytes) -> Iterator[Record]:
-        path = os.fsdecode(name)
+        path = local_path(name)
         with open_input(path) as file:
             size = os.fstat(file.fileno()).st_size
             inside = size - header_bytes - footer_bytes

@@ -23,6 +23,7 @@ from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgument
 from ..graph import Graph, Tensor
 from ..graph.graphdef import GraphDef
 from ..io.events import Event, EventWriter, SessionLog
+from ..io.places import local_path
 from ..io.summaries import Summary
 from ..ops.core.graphs import import_graph_def
 from ..resources import summary_writing
@@ -71,7 +72,7 @@ class FileWriter(Closing):
         flush_secs: float = 120,
         filename_suffix: str | None = None,
     ) -> None:
-        self._folder = os.fspath(logdir)
+        self._folder = local_path(logdir)
         self._suffix = filename_suffix or ""
         self._flush_secs = flush_secs
         self._lock = threading.Lock()
@@ -245,7 +246,7 @@ class FileWriterCache:
     @staticmethod
     def get(logdir: str | os.PathLike[str]) -> FileWriter:
         """The writer of a folder, made when it is asked for first."""
-        folder = os.fspath(logdir)
+        folder = local_path(logdir)
         with FileWriterCache._lock:
             found = FileWriterCache._writers.get(folder)
             if found is None:

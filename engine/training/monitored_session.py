@@ -25,6 +25,7 @@ from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from ..graph import Graph, get_default_graph
+from ..io.places import local_path
 from ..runtime import RunMetadata, RunOptions, Session, SessionConfig
 from ..state import Coordinator, start_queue_runners
 from .defaults import USE_DEFAULT
@@ -348,8 +349,8 @@ def MonitoredTrainingSession(  # noqa: N802  # the field's name: it makes a sess
     if not is_chief:
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(worker, hooks, stop_grace_period_secs)
-    folder = None if checkpoint_dir is None else os.fspath(checkpoint_dir)
-    summary_folder = folder if summary_dir is None else os.fspath(summary_dir)
+    folder = None if checkpoint_dir is None else local_path(checkpoint_dir)
+    summary_folder = folder if summary_dir is None else local_path(summary_dir)
     all_hooks = list(chief_only_hooks or ())
     if summary_folder:
         if log_step_count_steps and log_step_count_steps > 0:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import get_default_graph
-from ..io.places import make_folder
+from ..io.places import local_path, make_folder
 from ..runtime import RunMetadata, RunOptions, Session
 from ..saving import Saver
 from ..state import Coordinator, GraphKeys
@@ -93,7 +93,7 @@ class CheckpointSaverHook(SessionRunHook):
         if saver is not None and scaffold is not None:
             raise InvalidArgumentError("CheckpointSaverHook: give a saver or a scaffold, not both")
         self._timer = SecondOrStepTimer(save_secs, save_steps)
-        self._folder = os.fspath(checkpoint_dir)
+        self._folder = local_path(checkpoint_dir)
         self._path = os.path.join(self._folder, checkpoint_basename)
         self._saver = saver
         self._scaffold = scaffold

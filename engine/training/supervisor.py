@@ -21,6 +21,7 @@ from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from ..graph import Graph, get_default_graph
+from ..io.places import local_path
 from ..io.summaries import scalar_value
 from ..runtime import Session, SessionConfig
 from ..saving import Saver
@@ -103,7 +104,7 @@ class Supervisor:
         self._graph = graph or get_default_graph()
         self._is_chief = is_chief
         self._coord = Coordinator()
-        self._logdir = None if logdir is None or not is_chief else os.fspath(logdir)
+        self._logdir = None if logdir is None or not is_chief else local_path(logdir)
         self._save_path = self._logdir and os.path.join(self._logdir, checkpoint_basename)
         self._save_summaries_secs = save_summaries_secs
         self._save_model_secs = save_model_secs

@@ -160,10 +160,11 @@ class ArchiveReader(ModelReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, limits: Limits | None = None) -> None:
-        super().__init__(os.fspath(path), limits or Limits())
+        # As `local_path` in engine/io/places.py, which serving a model does not load.
+        super().__init__(os.fsdecode(path).removeprefix("file://"), limits or Limits())
         self._check: Checksum | None = None
         with ExitStack() as stack:
-            self._file = stack.enter_context(open_file(path))
+            self._file = stack.enter_context(open_file(self.name))
             self._size = os.fstat(self._file.fileno()).st_size
             self._zip = stack.enter_context(self._open_zip())
             self._entries = self._check_entries()

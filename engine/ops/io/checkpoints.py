@@ -12,7 +12,7 @@ import numpy as np
 from ... import checkpoint
 from ...errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError
 from ...graph import ANY, STRING, Array, TensorShape, TensorSpec, as_dtype, string, unknown_shape
-from ...io.places import make_folder
+from ...io.places import local_path, make_folder
 from ..core.registry import KernelContext, define, no_gradient
 from ..state.variable import fetched
 
@@ -223,7 +223,7 @@ def _outputs(values: list[Array]) -> Any:
 
 
 def _text(value: Array) -> str:
-    return os.fsdecode(value.item())
+    return local_path(value.item())
 
 
 def _texts(values: Array) -> list[str]:

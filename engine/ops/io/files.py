@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...graph import STRING, Array, Tensor, TensorSpec, string
+from ...io.places import local_path
 from ...io.records import open_input
 from ..core.convert import convert_to_tensor
 from ..core.registry import KernelContext, define, no_gradient
@@ -26,7 +27,7 @@ def _read_file(filename: TensorSpec) -> TensorSpec:
 
 @_read_file.effect
 def _read_file_kernel(context: KernelContext, filename: Array) -> Array:
-    with open_input(context.files(os.fsdecode(filename.item()))) as file:
+    with open_input(context.files(local_path(filename.item()))) as file:
         return np.array(file.read(), object)
 
 
@@ -53,7 +54,7 @@ def _matching_files(pattern: TensorSpec) -> TensorSpec:
 
 @_matching_files.effect
 def _matching_files_kernel(context: KernelContext, pattern: Array) -> Array:
-    patterns = [context.files(os.fsdecode(p)) for p in pattern.ravel().tolist()]
+    patterns = [context.files(local_path(p)) for p in pattern.ravel().tolist()]
     names = {context.files(n) for p in patterns for n in glob.glob(p)}
     return collect(sorted(map(os.fsencode, names)), (len(names),))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import INTEGER, Array, TensorSpec, int64, resource, string
+from ...io.places import local_path
 from ...resources.queues import Queue
 from ...resources.readers import (
     Format,
@@ -57,7 +57,7 @@ def _reader_kernel(
     records, files = _FORMATS[format](*options), context.files
 
     def permitted(name: bytes) -> Iterator[Record]:
-        files(os.fsdecode(name))
+        files(local_path(name))
         yield from records(name)
 
     def make() -> Reader:

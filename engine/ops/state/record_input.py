@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import os
 import threading
 from collections.abc import Callable, Iterator
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, MissingFileError
 from ...graph import Array, TensorSpec, string
+from ...io.places import local_path
 from ...io.records import check_compression, read_records
 from ..core.registry import KernelContext, define, no_gradient
 from ..text.string import collect
@@ -95,7 +95,7 @@ def _record_input_kernel(
     shared_name: str,
 ) -> Array:
     def make() -> RecordPool:
-        names = sorted(map(context.files, glob.glob(context.files(os.fspath(file_pattern)))))
+        names = sorted(map(context.files, glob.glob(context.files(local_path(file_pattern)))))
         if not names:
             raise MissingFileError(f"RecordInput: no file matches {file_pattern!r}")
         return RecordPool(lambda: shuffled(names, buffer_size, shift_ratio, seed, compression))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ...graph import (
     int64,
     resource,
 )
+from ...io.places import local_path
 from ...io.records import open_input
 from ...resources.tables import Table
 from ..core.effects import HANDLE, held
@@ -168,7 +168,7 @@ def _from_file_kernel(
     delimiter: str,
     vocab_size: int | None,
 ) -> Any:
-    path, cut = context.files(os.fsdecode(filename.item())), delimiter.encode()
+    path, cut = context.files(local_path(filename.item())), delimiter.encode()
     keys: list[Any] = []
     values: list[Any] = []
     with open_input(path) as file:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import laminar
-from laminar import engine
+from laminar import engine, export, layers, models, saving
 from laminar.engine.closing import open_regular
 from laminar.engine.errors import DataLossError, PermissionDeniedError, ResourceExhaustedError
 from laminar.engine.training import MonitoredTrainingSession
@@ -74,3 +74,35 @@ def test_records_for_a_full_disk() -> None:
     with pytest.raises(ResourceExhaustedError, match="No space left"):
         writer.close()
     writer.close()
+
+
+def test_paths_may_begin_with_file(tmp_path: Path) -> None:
+    """As in TensorFlow, in whatever reads or writes files."""
+    place = f"file://{tmp_path}"
+    v = engine.Variable(1.0)
+    checkpoint = engine.Checkpoint(v=v)
+    path = checkpoint.save(f"{place}/new/c")
+    assert path == f"{tmp_path}/new/c-1" == engine.latest_checkpoint(f"{place}/new")
+    v.assign(5.0)
+    checkpoint.restore(f"{place}/new/c-1")
+    assert float(v) == 1.0
+    with engine.Graph().as_default(), engine.Session() as session:
+        w = engine.Variable(2.0, name="w")
+        session.run(w.initializer)
+        saver = engine.Saver([w])
+        saver.restore(session, saver.save(session, f"{place}/m"))
+    assert engine.load_variable(f"{place}/m", "w") == 2.0
+    with engine.RecordWriter(f"{place}/r.records") as writer:
+        writer.write(b"one")
+    assert list(engine.read_records(f"{place}/r.records")) == [b"one"]
+    assert bytes(engine.read_file(f"{place}/r.records").numpy()[()])[-7:-4] == b"one"
+    found = engine.matching_files(f"{place}/*.records").numpy().tolist()
+    assert found == [f"{tmp_path}/r.records".encode()]
+    engine.summary.FileWriter(f"{place}/logs").close()
+    model = models.Sequential([layers.Input((2,)), layers.Dense(1)])
+    model.save(f"{place}/m.keras")
+    model.export(f"{place}/m.laminar", verbose=False)
+    export.load(f"{place}/m.laminar")
+    saving.load_model(f"{place}/m.keras")
+    assert {"m.keras", "m.laminar", "logs", "new"} <= {p.name for p in tmp_path.iterdir()}
+    assert not Path("file:").exists()
