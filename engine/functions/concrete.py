@@ -90,8 +90,7 @@ class ConcreteFunction:
         effects: operations that a call runs although no output needs them.
         compiled: whether a call runs native code where there is some; set before the first call.
         call_order: for each leaf of the arguments of a call, the number of its input.
-        structured_inputs: the specs of the arguments by name, and the numbers, texts and None
-            among them; None where a trace has other values.
+        structured_inputs: by name, the arguments' specs, numbers and texts; None of other kinds.
         machine: the devices that a call runs on, None for all of the process; set before, too.
 
     Examples:

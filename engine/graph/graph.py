@@ -33,6 +33,7 @@ from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 
 _Attached = TypeVar("_Attached")
+_created: Callable[..., Operation] = later("laminar.engine.ops.core.graphs", "create_op")
 _exported = later("laminar.engine.graph.exchange", "export_graph")
 _flatten = later("laminar.engine.tree", "flatten")
 
@@ -142,6 +143,18 @@ class Graph(FeedRules):
                 self._consumers.setdefault(id(x), []).append(op)
             self._added(op)
         return op
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        dtypes: Sequence[Any] | None = None,
+        input_types: Sequence[Any] | None = None,
+        name: str | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Operation:
+        """Add an operation by the name of its op; see `create_op` in engine/ops/core/graphs.py."""
+        return _created(self, op_type, inputs, dtypes, input_types, name, attrs)
 
     def append(
         self,

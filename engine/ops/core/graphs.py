@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import ops
-from ...errors import AlreadyExistsError, ArgumentTypeError, InvalidArgumentError
-from ...graph import Graph, GraphTensor, Operation, get_default_graph
+from ...errors import AlreadyExistsError, ArgumentTypeError, DTypeError, InvalidArgumentError
+from ...graph import Graph, GraphTensor, Operation, Tensor, as_dtype, get_default_graph
 from ...graph.exchange import LoopOps, import_graph
 from ...graph.graphdef import GraphDef, parse_input
 from ...late import later
@@ -82,6 +82,56 @@ def import_graph_def(
         make_body=_make_body,
         loop=lambda: LoopOps(ops.dataflow.MERGE, ops.dataflow.NEXT_ITERATION),
     )
+
+
+def create_op(
+    graph: Graph,
+    op_type: str,
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any] | None = None,
+    input_types: Sequence[Any] | None = None,
+    name: str | None = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> Operation:
+    """Add an operation to a graph by the name of its op.
+
+    Args:
+        graph: the graph.
+        op_type: as `lookup` knows it.
+        inputs: tensors of the graph, or values.
+        dtypes: of the outputs, if they are to be checked.
+        input_types: of the inputs, by default those that they have.
+        name: of the operation; by default the op's.
+        attrs: its attributes.
+
+    Raises:
+        NotFoundError: there is no such op.
+        DTypeError: an input or an output has another type than is said.
+        InvalidArgumentError: the op refuses the inputs or attributes.
+
+    Examples:
+        >>> with engine.Graph().as_default() as graph, engine.Session() as session:
+        ...     product = graph.create_op("MatMul", [np.ones((2, 3)), np.ones((3, 1))])
+        ...     session.run(product.outputs[0])
+        array([[3.],
+               [3.]])
+    """
+    definition = lookup(op_type)
+    wanted = input_types if input_types is not None else [None] * len(inputs)
+    with graph.as_default():
+        tensors = [
+            as_input(graph, convert_to_tensor(x, dtype if not isinstance(x, Tensor) else None))
+            for x, dtype in zip(inputs, wanted, strict=True)
+        ]
+        found, _ = definition.infer([x.spec for x in tensors], attrs or {})
+        for what, said, specs in (("input", input_types, tensors), ("output", dtypes, found)):
+            if said is not None and [as_dtype(d) for d in said] != [s.dtype for s in specs]:
+                raise DTypeError(
+                    f"create_op: {op_type} has the {what} types "
+                    f"{', '.join(str(s.dtype) for s in specs) or 'of none'}, expected "
+                    f"{', '.join(str(as_dtype(d)) for d in said) or 'none'}"
+                )
+        return graph.add(definition, tensors, attrs, name=name)
 
 
 def extend_graph(graph: Graph, graph_def: GraphDef) -> None:

@@ -253,6 +253,25 @@ def test_a_value_becomes_one_constant() -> None:
     assert constants[0].control_inputs == []
 
 
+def test_operations_by_the_name_of_their_op() -> None:
+    with eng.Graph().as_default() as graph, eng.Session() as session:
+        x = eng.placeholder("float32", [None])
+        total = graph.create_op("Sum", [x], ["float32"], name="total", attrs={"axis": (0,)})
+        product = graph.create_op("MatMul", [[[2.0]], [[3.0]]], input_types=["float64"] * 2)
+        assert (total.name, total.outputs[0].dtype) == ("total", "float32")
+        assert session.run([total.outputs[0], product.outputs[0]], {x: [1.0, 2.0]}) == [3.0, 6.0]
+        count = len(graph.operations)
+        with pytest.raises(TypeError, match="Sum has the output types float32, expected int32"):
+            graph.create_op("Sum", [x], ["int32"], attrs={"axis": (0,)})
+        with pytest.raises(TypeError, match="Square has the input types float32, expected int32"):
+            graph.create_op("Square", [x], input_types=["int32"])
+        with pytest.raises(NotFoundError, match="no op is named 'Squares'"):
+            graph.create_op("Squares", [x])
+        with pytest.raises(InvalidArgumentError, match="expected 1 inputs"):
+            graph.create_op("Square", [x, x])
+        assert len(graph.operations) == count
+
+
 def test_edits_are_counted() -> None:
     graph = eng.Graph()
     with graph.as_default():
