@@ -10,6 +10,12 @@ from laminar.engine.errors import InvalidArgumentError
 def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     """The parts of a batch, None for those it does not have.
 
+    Args:
+        data: x, (x,), (x, y) or (x, y, sample_weight); a list counts as a tuple.
+
+    Returns:
+        (x, y, sample_weight).
+
     Raises:
         InvalidArgumentError: more than three parts.
 
@@ -32,6 +38,15 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
 
 def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """The parts of a batch as a tuple, without the trailing None.
+
+    Args:
+        x: inputs, of any structure.
+        y: targets.
+        sample_weight: of the examples.
+
+    Returns:
+        (x, y, sample_weight) or (x, y); without y it is x, in a tuple where x is a list or tuple
+        itself.
 
     Examples:
         >>> laminar.utils.pack_x_y_sample_weight("x", "y")

@@ -172,6 +172,12 @@ list_builtins("keras.activations", _NAMES)
 def serialize(activation: Callable[..., Any]) -> Any:
     """The name of a built-in activation, the config of any other.
 
+    Args:
+        activation: an activation, or a registered function.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it; for a function its name.
+
     Examples:
         >>> laminar.activations.serialize(laminar.activations.mish)
         'mish'
@@ -186,6 +192,17 @@ def serialize(activation: Callable[..., Any]) -> Any:
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
     """The activation that `serialize` described.
 
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        an activation, or the function.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
+
     Examples:
         >>> laminar.activations.deserialize("mish") is laminar.activations.mish
         True
@@ -197,6 +214,12 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
 
 def get(identifier: ActivationLike | None) -> Any:
     """An activation: by name, config, or as a callable; None is `linear`.
+
+    Args:
+        identifier: an activation, its name, class or config, or a function.
+
+    Returns:
+        an activation, or the function; None for None.
 
     Raises:
         InvalidArgumentError: nothing of that name exists.

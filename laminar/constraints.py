@@ -192,6 +192,12 @@ list_builtins("keras.constraints", _NAMES)
 def serialize(constraint: Constraint | Callable[..., Any] | None) -> Any:
     """A constraint as plain data.
 
+    Args:
+        constraint: a constraint, or a registered function.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it; for a function its name.
+
     Examples:
         >>> laminar.constraints.serialize(laminar.constraints.MaxNorm(3))["config"]
         {'max_value': 3, 'axis': 0}
@@ -201,6 +207,17 @@ def serialize(constraint: Constraint | Callable[..., Any] | None) -> Any:
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
     """The constraint that `serialize` described.
+
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        a constraint, or the function.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
 
     Examples:
         >>> config = laminar.constraints.serialize(laminar.constraints.MaxNorm(3))
@@ -212,6 +229,12 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
 
 def get(identifier: ConstraintLike | None) -> Any:
     """A constraint: given as such, as a callable, by name, as a class or config; None is None.
+
+    Args:
+        identifier: a constraint, its name, class or config, or a function.
+
+    Returns:
+        a constraint, or the function; None for None.
 
     Raises:
         InvalidArgumentError: nothing of that name exists.

@@ -200,6 +200,12 @@ list_builtins("keras.regularizers", _NAMES)
 def serialize(regularizer: Regularizer | Callable[..., Any] | None) -> Any:
     """A regularizer as plain data.
 
+    Args:
+        regularizer: a regularizer, or a registered function.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it; for a function its name.
+
     Examples:
         >>> laminar.regularizers.serialize(laminar.regularizers.L2(0.5))["config"]
         {'l2': 0.5}
@@ -209,6 +215,17 @@ def serialize(regularizer: Regularizer | Callable[..., Any] | None) -> Any:
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
     """The regularizer that `serialize` described.
+
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        a regularizer, or the function.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
 
     Examples:
         >>> config = laminar.regularizers.serialize(laminar.regularizers.L2(0.5))
@@ -220,6 +237,12 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
 
 def get(identifier: RegularizerLike | None) -> Any:
     """A regularizer: given as such, as a callable, by name, as a class or config; None is None.
+
+    Args:
+        identifier: a regularizer, its name, class or config, or a function.
+
+    Returns:
+        a regularizer, or the function; None for None.
 
     Raises:
         InvalidArgumentError: nothing of that name exists.

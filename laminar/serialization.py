@@ -113,7 +113,7 @@ def get_custom_objects() -> dict[str, Any]:
         >>> laminar.saving.get_custom_objects()["scale"] = scale
         >>> laminar.saving.get_registered_object("scale") is scale
         True
-        >>> laminar.saving.get_custom_objects().clear()
+        >>> del laminar.saving.get_custom_objects()["scale"]
     """
     return _registered
 

@@ -177,8 +177,11 @@ class AdditiveAttention(Attention):
         use_scale: whether there is a learned scale, a factor for each feature.
         dropout: the part of the weights that is set to 0 in training.
 
-    Call arguments and shapes:
-        as of `Attention`
+    Call arguments: those of `Attention`.
+
+    Shapes:
+        [(batch, queries, features), (batch, values, outputs), (batch, values, features)]
+        -> y: (batch, queries, outputs), weights: (batch, queries, values)
 
     Source: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
         translate", 2015, arXiv:1409.0473, appendix A.1.2, the products with weights left to the

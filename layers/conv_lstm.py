@@ -317,9 +317,52 @@ class ConvLSTM(CellRNN):
 
 
 class ConvLSTM1D(ConvLSTM):
-    """An LSTM over sequences of lines: (batch, steps, places, channels).
+    """An LSTM over sequences of lines: its products are convolutions.
 
-    Args: see `ConvLSTM`.
+    i, f, o = recurrent_activation(W * x + U * h + b) for the gates, g = activation(W * x + U * h +
+    b); c = f c + i g and h = o activation(c), where * is a convolution with kernels W and U for
+    each. With `return_sequences` there is an output for each step.
+
+    Args:
+        filters: channels of the output and of the memory.
+        kernel_size: cells of the window along the places.
+        strides: step of the inputs' windows along the places.
+        padding: "valid" or "same", of the inputs; the state is padded so that it keeps its size.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the inputs' windows.
+        activation: of what is written, and of what is read.
+        recurrent_activation: of the gates.
+        use_bias: whether there are biases.
+        kernel_initializer: of the kernel, (kernel_size, channels, 4 * filters).
+        recurrent_initializer: of the recurrent kernel, (kernel_size, filters, 4 * filters).
+        bias_initializer: of the biases, (4 * filters,).
+        unit_forget_bias: whether the biases of the forget gate begin as 1.
+        kernel_regularizer: penalty on the kernel.
+        recurrent_regularizer: penalty on the recurrent kernel.
+        bias_regularizer: penalty on the biases.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        recurrent_constraint: likewise of the recurrent kernel.
+        bias_constraint: likewise of the biases.
+        dropout: probability of an input to be dropped in training, from 0 to 1.
+        recurrent_dropout: probability of a number of the state to be dropped in training.
+        seed: a whole number, which fixes what is dropped.
+        return_sequences: whether the output of each step is given, not the last one alone.
+        return_state: whether h and c after the last step are given too.
+        go_backwards: whether to go from the last step to the first; outputs are in that order.
+        stateful: whether a batch begins with the states in which the one before ended.
+
+    Shapes:
+        x: (batch, steps, places, channels) -> y: (batch, positions, filters); with "channels_first"
+        the channels stand before the spatial axes
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
+        ShapeError: a spatial axis of unknown size.
+
+    Source: Shi et al., "Convolutional LSTM network: a machine learning approach for precipitation
+        nowcasting", 2015, arXiv:1506.04214, section 3.1, without the connections from c to gates.
 
     Examples:
         >>> layers.ConvLSTM1D(2, 3, padding="same")(np.zeros((1, 4, 8, 1))).shape
@@ -330,9 +373,52 @@ class ConvLSTM1D(ConvLSTM):
 
 
 class ConvLSTM2D(ConvLSTM):
-    """An LSTM over sequences of images: (batch, steps, height, width, channels).
+    """An LSTM over sequences of images: its products are convolutions.
 
-    Args: see `ConvLSTM`.
+    i, f, o = recurrent_activation(W * x + U * h + b) for the gates, g = activation(W * x + U * h +
+    b); c = f c + i g and h = o activation(c), where * is a convolution with kernels W and U for
+    each. With `return_sequences` there is an output for each step.
+
+    Args:
+        filters: channels of the output and of the memory.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step of the inputs' windows along each spatial axis.
+        padding: "valid" or "same", of the inputs; the state is padded so that it keeps its size.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the inputs' windows.
+        activation: of what is written, and of what is read.
+        recurrent_activation: of the gates.
+        use_bias: whether there are biases.
+        kernel_initializer: of the kernel, (*kernel_size, channels, 4 * filters).
+        recurrent_initializer: of the recurrent kernel, (*kernel_size, filters, 4 * filters).
+        bias_initializer: of the biases, (4 * filters,).
+        unit_forget_bias: whether the biases of the forget gate begin as 1.
+        kernel_regularizer: penalty on the kernel.
+        recurrent_regularizer: penalty on the recurrent kernel.
+        bias_regularizer: penalty on the biases.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        recurrent_constraint: likewise of the recurrent kernel.
+        bias_constraint: likewise of the biases.
+        dropout: probability of an input to be dropped in training, from 0 to 1.
+        recurrent_dropout: probability of a number of the state to be dropped in training.
+        seed: a whole number, which fixes what is dropped.
+        return_sequences: whether the output of each step is given, not the last one alone.
+        return_state: whether h and c after the last step are given too.
+        go_backwards: whether to go from the last step to the first; outputs are in that order.
+        stateful: whether a batch begins with the states in which the one before ended.
+
+    Shapes:
+        x: (batch, steps, height, width, channels) -> y: (batch, rows, cols, filters); with
+        "channels_first" the channels stand before the spatial axes
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
+        ShapeError: a spatial axis of unknown size.
+
+    Source: Shi et al., "Convolutional LSTM network: a machine learning approach for precipitation
+        nowcasting", 2015, arXiv:1506.04214, section 3.1, without the connections from c to gates.
 
     Examples:
         >>> layers.ConvLSTM2D(2, 3, padding="same")(np.zeros((1, 4, 8, 8, 1))).shape
@@ -343,9 +429,52 @@ class ConvLSTM2D(ConvLSTM):
 
 
 class ConvLSTM3D(ConvLSTM):
-    """An LSTM over sequences of volumes: (batch, steps, d1, d2, d3, channels).
+    """An LSTM over sequences of volumes: its products are convolutions.
 
-    Args: see `ConvLSTM`.
+    i, f, o = recurrent_activation(W * x + U * h + b) for the gates, g = activation(W * x + U * h +
+    b); c = f c + i g and h = o activation(c), where * is a convolution with kernels W and U for
+    each. With `return_sequences` there is an output for each step.
+
+    Args:
+        filters: channels of the output and of the memory.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step of the inputs' windows along each spatial axis.
+        padding: "valid" or "same", of the inputs; the state is padded so that it keeps its size.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the inputs' windows.
+        activation: of what is written, and of what is read.
+        recurrent_activation: of the gates.
+        use_bias: whether there are biases.
+        kernel_initializer: of the kernel, (*kernel_size, channels, 4 * filters).
+        recurrent_initializer: of the recurrent kernel, (*kernel_size, filters, 4 * filters).
+        bias_initializer: of the biases, (4 * filters,).
+        unit_forget_bias: whether the biases of the forget gate begin as 1.
+        kernel_regularizer: penalty on the kernel.
+        recurrent_regularizer: penalty on the recurrent kernel.
+        bias_regularizer: penalty on the biases.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        recurrent_constraint: likewise of the recurrent kernel.
+        bias_constraint: likewise of the biases.
+        dropout: probability of an input to be dropped in training, from 0 to 1.
+        recurrent_dropout: probability of a number of the state to be dropped in training.
+        seed: a whole number, which fixes what is dropped.
+        return_sequences: whether the output of each step is given, not the last one alone.
+        return_state: whether h and c after the last step are given too.
+        go_backwards: whether to go from the last step to the first; outputs are in that order.
+        stateful: whether a batch begins with the states in which the one before ended.
+
+    Shapes:
+        x: (batch, steps, d1, d2, d3, channels) -> y: (batch, o1, o2, o3, filters); with
+        "channels_first" the channels stand before the spatial axes
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
+        ShapeError: a spatial axis of unknown size.
+
+    Source: Shi et al., "Convolutional LSTM network: a machine learning approach for precipitation
+        nowcasting", 2015, arXiv:1506.04214, section 3.1, without the connections from c to gates.
 
     Examples:
         >>> layers.ConvLSTM3D(2, 3, padding="same")(np.zeros((1, 2, 4, 4, 4, 1))).shape

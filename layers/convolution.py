@@ -282,9 +282,44 @@ class Conv(LowRank, ConvBase):
 
 
 class Conv1D(Conv):
-    """Convolution of sequences: (batch, steps, channels) -> (batch, positions, filters).
+    """Convolution of sequences.
 
-    Args: see `Conv`; padding may also be "causal".
+    y[n, p, f] = activation(bias[f] + sum over k, c of x[n, p * strides + k * dilation_rate, c] *
+    kernel[k, c, f]), where p and k go over the spatial axes: a cross-correlation, as is usual in
+    this field. It has floor((size - dilation_rate * (kernel_size - 1) - 1) / strides) + 1 positions
+    along an axis, with "same" and "causal" ceil(size / strides).
+
+    Args:
+        filters: number of windows: the channels of the output.
+        kernel_size: cells of the window along the steps.
+        strides: step along the steps.
+        padding: "valid" (none), "same" (zeros around, so that a stride of 1 keeps the size),
+            or "causal" (zeros before alone: an output sees nothing after its own step).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along the steps.
+        groups: into how many groups the channels are divided that do not see each other.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        kernel_initializer: of the kernel, (kernel_size, channels / groups, filters).
+        bias_initializer: of the bias, (filters,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+        lora_rank: freezes the kernel and trains an update of this rank, see `enable_lora`.
+        lora_alpha: the update is multiplied by lora_alpha / lora_rank.
+
+    Shapes:
+        x: (batch, steps, channels) -> y: (batch, positions, filters); with "channels_first" the
+        channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, groups that do not divide
+            the filters or the channels, or a stride and a dilation that are both above 1.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
+        arXiv:1603.07285, section 2.
 
     Examples:
         >>> layer = layers.Conv1D(1, 2, kernel_initializer="ones")
@@ -297,9 +332,43 @@ class Conv1D(Conv):
 
 
 class Conv2D(Conv):
-    """Convolution of images: (batch, height, width, channels) -> (batch, rows, cols, filters).
+    """Convolution of images.
 
-    Args: see `Conv`.
+    y[n, p, f] = activation(bias[f] + sum over k, c of x[n, p * strides + k * dilation_rate, c] *
+    kernel[k, c, f]), where p and k go over the spatial axes: a cross-correlation, as is usual in
+    this field. It has floor((size - dilation_rate * (kernel_size - 1) - 1) / strides) + 1 positions
+    along an axis, with "same" and "causal" ceil(size / strides).
+
+    Args:
+        filters: number of windows: the channels of the output.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis.
+        padding: "valid" (none), or "same" (zeros around: a stride of 1 keeps the size).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        groups: into how many groups the channels are divided that do not see each other.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        kernel_initializer: of the kernel, (*kernel_size, channels / groups, filters).
+        bias_initializer: of the bias, (filters,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+        lora_rank: freezes the kernel and trains an update of this rank, see `enable_lora`.
+        lora_alpha: the update is multiplied by lora_alpha / lora_rank.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, rows, cols, filters); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, groups that do not divide
+            the filters or the channels, or a stride and a dilation that are both above 1.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
+        arXiv:1603.07285, section 2.
 
     Examples:
         >>> layers.Conv2D(8, 3, padding="same", activation="relu")(np.zeros((2, 28, 28, 1))).shape
@@ -310,9 +379,43 @@ class Conv2D(Conv):
 
 
 class Conv3D(Conv):
-    """Convolution of volumes: (batch, d1, d2, d3, channels) -> (batch, o1, o2, o3, filters).
+    """Convolution of volumes.
 
-    Args: see `Conv`.
+    y[n, p, f] = activation(bias[f] + sum over k, c of x[n, p * strides + k * dilation_rate, c] *
+    kernel[k, c, f]), where p and k go over the spatial axes: a cross-correlation, as is usual in
+    this field. It has floor((size - dilation_rate * (kernel_size - 1) - 1) / strides) + 1 positions
+    along an axis, with "same" and "causal" ceil(size / strides).
+
+    Args:
+        filters: number of windows: the channels of the output.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis.
+        padding: "valid" (none), or "same" (zeros around: a stride of 1 keeps the size).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        groups: into how many groups the channels are divided that do not see each other.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        kernel_initializer: of the kernel, (*kernel_size, channels / groups, filters).
+        bias_initializer: of the bias, (filters,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+        lora_rank: freezes the kernel and trains an update of this rank, see `enable_lora`.
+        lora_alpha: the update is multiplied by lora_alpha / lora_rank.
+
+    Shapes:
+        x: (batch, d1, d2, d3, channels) -> y: (batch, o1, o2, o3, filters); with "channels_first"
+        the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, groups that do not divide
+            the filters or the channels, or a stride and a dilation that are both above 1.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
+        arXiv:1603.07285, section 2.
 
     Examples:
         >>> layers.Conv3D(4, 3)(np.zeros((1, 8, 8, 8, 2))).shape

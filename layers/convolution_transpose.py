@@ -151,7 +151,43 @@ class ConvTranspose(ConvBase):
 
 
 class Conv1DTranspose(ConvTranspose):
-    """Transposed convolution of sequences; args and shapes of `ConvTranspose`.
+    """Transposed convolution of sequences: the gradient of a convolution for its input.
+
+    y[n, p * strides + k * dilation_rate, f] sums x[n, p, c] * kernel[k, f, c] over p, k and c,
+    where p and k go over the spatial axes; then bias and activation. With e = dilation_rate *
+    (kernel_size - 1) + 1, an axis has (size - 1) * strides + e + output_padding positions, with
+    "same" 2 * floor(e / 2) less; without `output_padding` it has size * strides, with "valid" (size
+    - 1) * strides + e if that is more.
+
+    Args:
+        filters: the channels of the output.
+        kernel_size: cells of the window along the steps.
+        strides: the factor by which their number grows.
+        padding: "valid", or "same" (the output is `strides` times the input).
+        output_padding: cells added to the end of the output, below its stride; by
+            default what the other arguments ask for.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along the steps.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        kernel_initializer: of the kernel, (kernel_size, filters, channels).
+        bias_initializer: of the bias, (filters,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, steps, channels) -> y: (batch, positions, filters); with "channels_first" the
+        channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, an output padding that is
+            not below the stride, or a stride and a dilation that are both above 1.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
+        arXiv:1603.07285, section 4.
 
     Examples:
         >>> layer = layers.Conv1DTranspose(1, 2, strides=2, kernel_initializer="ones")
@@ -163,7 +199,43 @@ class Conv1DTranspose(ConvTranspose):
 
 
 class Conv2DTranspose(ConvTranspose):
-    """Transposed convolution of images; args and shapes of `ConvTranspose`.
+    """Transposed convolution of images: the gradient of a convolution for its input.
+
+    y[n, p * strides + k * dilation_rate, f] sums x[n, p, c] * kernel[k, f, c] over p, k and c,
+    where p and k go over the spatial axes; then bias and activation. With e = dilation_rate *
+    (kernel_size - 1) + 1, an axis has (size - 1) * strides + e + output_padding positions, with
+    "same" 2 * floor(e / 2) less; without `output_padding` it has size * strides, with "valid" (size
+    - 1) * strides + e if that is more.
+
+    Args:
+        filters: the channels of the output.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: the factor by which each spatial axis grows.
+        padding: "valid", or "same" (the output is `strides` times the input).
+        output_padding: cells added to the end of each axis of the output, below its stride; by
+            default what the other arguments ask for.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        kernel_initializer: of the kernel, (*kernel_size, filters, channels).
+        bias_initializer: of the bias, (filters,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, rows, cols, filters); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, an output padding that is
+            not below the stride, or a stride and a dilation that are both above 1.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
+        arXiv:1603.07285, section 4.
 
     Examples:
         >>> layers.Conv2DTranspose(8, 3, strides=2, padding="same")(np.zeros((2, 7, 7, 1))).shape
@@ -174,9 +246,45 @@ class Conv2DTranspose(ConvTranspose):
 
 
 class Conv3DTranspose(ConvTranspose):
-    """Transposed convolution of volumes; args and shapes of `ConvTranspose`.
+    """Transposed convolution of volumes: the gradient of a convolution for its input.
 
     As in Keras, `data_format` stands before `output_padding`.
+
+    y[n, p * strides + k * dilation_rate, f] sums x[n, p, c] * kernel[k, f, c] over p, k and c,
+    where p and k go over the spatial axes; then bias and activation. With e = dilation_rate *
+    (kernel_size - 1) + 1, an axis has (size - 1) * strides + e + output_padding positions, with
+    "same" 2 * floor(e / 2) less; without `output_padding` it has size * strides, with "valid" (size
+    - 1) * strides + e if that is more.
+
+    Args:
+        filters: the channels of the output.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: the factor by which each spatial axis grows.
+        padding: "valid", or "same" (the output is `strides` times the input).
+        output_padding: cells added to the end of each axis of the output, below its stride; by
+            default what the other arguments ask for.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        kernel_initializer: of the kernel, (*kernel_size, filters, channels).
+        bias_initializer: of the bias, (filters,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, d1, d2, d3, channels) -> y: (batch, o1, o2, o3, filters); with "channels_first"
+        the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, an output padding that is
+            not below the stride, or a stride and a dilation that are both above 1.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
+        arXiv:1603.07285, section 4.
 
     Examples:
         >>> layers.Conv3DTranspose(4, 2, strides=2)(np.zeros((1, 3, 3, 3, 2))).shape

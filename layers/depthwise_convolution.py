@@ -130,7 +130,35 @@ class DepthwiseConv(ConvBase):
 
 
 class DepthwiseConv1D(DepthwiseConv):
-    """Depthwise convolution of sequences; args and shapes of `DepthwiseConv`.
+    """Depthwise convolution of sequences: each channel has windows of its own.
+
+    y[n, p, c * depth_multiplier + m] = activation(bias + sum over k of x[n, p * strides + k *
+    dilation_rate, c] * kernel[k, c, m]).
+
+    Args:
+        kernel_size: cells of the window along the steps.
+        strides: step along the steps.
+        padding: "valid" or "same".
+        depth_multiplier: windows for each channel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along the steps.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each output channel.
+        depthwise_initializer: of the kernel, (kernel_size, channels, depth_multiplier).
+        bias_initializer: of the bias, (channels * depth_multiplier,).
+        depthwise_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        depthwise_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, steps, channels) -> y: (batch, positions, channels * depth_multiplier); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
 
     Examples:
         >>> layer = layers.DepthwiseConv1D(2, depthwise_initializer="ones")
@@ -142,7 +170,35 @@ class DepthwiseConv1D(DepthwiseConv):
 
 
 class DepthwiseConv2D(DepthwiseConv):
-    """Depthwise convolution of images; args and shapes of `DepthwiseConv`.
+    """Depthwise convolution of images: each channel has windows of its own.
+
+    y[n, p, c * depth_multiplier + m] = activation(bias + sum over k of x[n, p * strides + k *
+    dilation_rate, c] * kernel[k, c, m]).
+
+    Args:
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis.
+        padding: "valid" or "same".
+        depth_multiplier: windows for each channel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each output channel.
+        depthwise_initializer: of the kernel, (*kernel_size, channels, depth_multiplier).
+        bias_initializer: of the bias, (channels * depth_multiplier,).
+        depthwise_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        depthwise_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, rows, cols, channels * depth_multiplier);
+        with "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
 
     Examples:
         >>> layers.DepthwiseConv2D(3, depth_multiplier=2)(np.zeros((1, 8, 8, 3))).shape

@@ -21,14 +21,36 @@ _OPTIONS = (*OPTIONS[:2], "recurrent_activation", *OPTIONS[2:], "reset_after", "
 
 
 class GRUCell(RecurrentCell):
-    """A step of a GRU, see there.
+    """A step of a GRU.
 
-    Args: see `RecurrentCell`, and
+    z, r = recurrent_activation(x @ kernel + h @ recurrent_kernel + bias), with a part of the
+    weights for each; g = activation(x @ kernel + r * (h @ recurrent_kernel) + bias), without
+    `reset_after` (r * h) @ recurrent_kernel; h' = z * h + (1 - z) * g.
+
+    Args:
+        units: size of the state and of the output.
+        activation: of what comes into the state.
         recurrent_activation: of the gates.
+        use_bias: whether there are biases.
+        kernel_initializer: of the kernel, (features, 3 * units).
+        recurrent_initializer: of the recurrent kernel, (units, 3 * units).
+        bias_initializer: of the biases.
         reset_after: whether the reset gate is applied after the product, not before it.
+        kernel_regularizer: penalty on the kernel.
+        recurrent_regularizer: penalty on the recurrent kernel.
+        bias_regularizer: penalty on the biases.
+        kernel_constraint: projection of the kernel after each update.
+        recurrent_constraint: likewise of the recurrent kernel.
+        bias_constraint: likewise of the biases.
+        dropout: probability of an input to be dropped, from 0 to 1.
+        recurrent_dropout: probability of a number of the state to be dropped, from 0 to 1.
+        seed: a whole number, which fixes what is dropped.
 
     Shapes:
         inputs: (batch, features), states: [(batch, units)] -> (output, new states)
+
+    Raises:
+        InvalidArgumentError: units below 1, or a probability outside of 0 to 1.
 
     Examples:
         >>> layers.RNN(layers.GRUCell(4))(np.zeros((2, 5, 3))).shape

@@ -18,7 +18,21 @@ from .symbolic import KerasTensor, Node
 class InputLayer(Layer):
     """The layer behind `Input`: gives what the model is fed.
 
-    Args: see `Input`.
+    Args:
+        shape: dimensions of one example, without the batch; None for unknown ones.
+        batch_size: the batch dimension, unknown by default.
+        dtype: element type, "float32" by default.
+        sparse, ragged: refused: layers take dense tensors.
+        batch_shape: shape with the batch, instead of `shape`.
+        input_tensor: a symbolic tensor to take shape and dtype from.
+        optional: whether None may be fed.
+        name: of the input; the key when data comes in a dict.
+
+    Shapes:
+        y: `batch_shape`, or (batch_size, *shape)
+
+    Raises:
+        InvalidArgumentError: no shape, or one that asks for sparse or ragged data.
 
     Examples:
         >>> layers.InputLayer(shape=(784,)).output.shape

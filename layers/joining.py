@@ -179,6 +179,13 @@ class Dot(Layer):
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Unpack[LayerOptions]) -> Any:
     """The inputs one after the other along `axis`: `Concatenate(axis, **kwargs)(inputs)`.
 
+    Args:
+        inputs: a list of tensors, alike but for the size of one axis.
+        axis: along which they are joined.
+
+    Returns:
+        a tensor whose size along the axis is the sum of theirs.
+
     Examples:
         >>> layers.concatenate([np.array([[1.0]]), np.array([[2.0, 3.0]])])
         Tensor([[1., 2., 3.]], shape=(1, 3), dtype=float32)
@@ -190,6 +197,13 @@ def dot(
     inputs: Sequence[Any], axes: int | Sequence[int] = -1, **kwargs: Unpack[LayerOptions]
 ) -> Any:
     """Two tensors multiplied along axes: `Dot(axes, **kwargs)(inputs)`.
+
+    Args:
+        inputs: two tensors.
+        axes: of the sums: one axis for both, or one for each.
+
+    Returns:
+        a tensor with the other axes of the first, then those of the second without the batch.
 
     Examples:
         >>> layers.dot([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])], axes=1)

@@ -14,6 +14,12 @@ from .layer import Layer
 def serialize(layer: Any) -> Any:
     """A layer as data that JSON can hold.
 
+    Args:
+        layer: a layer.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it.
+
     Raises:
         InvalidArgumentError: the layer holds something that cannot be saved, such as a lambda.
 
@@ -26,6 +32,14 @@ def serialize(layer: Any) -> Any:
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The layer that `serialize` described.
+
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        a layer.
 
     Raises:
         InvalidArgumentError: the config describes something else.

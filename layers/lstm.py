@@ -48,14 +48,36 @@ def lstm_step(cell: Any, gates: Any, c: Tensor, axis: int = -1) -> list[Any]:
 
 
 class LSTMCell(RecurrentCell):
-    """A step of an LSTM, see there.
+    """A step of an LSTM.
 
-    Args: see `RecurrentCell`, and
+    i, f, o = recurrent_activation(x @ kernel + h @ recurrent_kernel + bias) and
+    g = activation(x @ kernel + h @ recurrent_kernel + bias), with a part of the weights for each;
+    c' = f * c + i * g; h' = o * activation(c').
+
+    Args:
+        units: size of the state and of the output.
+        activation: of what comes into the state.
         recurrent_activation: of the gates.
+        use_bias: whether there are biases.
+        kernel_initializer: of the kernel, (features, 4 * units).
+        recurrent_initializer: of the recurrent kernel, (units, 4 * units).
+        bias_initializer: of the biases.
         unit_forget_bias: whether the biases of the forget gate begin as 1.
+        kernel_regularizer: penalty on the kernel.
+        recurrent_regularizer: penalty on the recurrent kernel.
+        bias_regularizer: penalty on the biases.
+        kernel_constraint: projection of the kernel after each update.
+        recurrent_constraint: likewise of the recurrent kernel.
+        bias_constraint: likewise of the biases.
+        dropout: probability of an input to be dropped, from 0 to 1.
+        recurrent_dropout: probability of a number of the state to be dropped, from 0 to 1.
+        seed: a whole number, which fixes what is dropped.
 
     Shapes:
         inputs: (batch, features), states: [h, c], (batch, units) each -> (output, new states)
+
+    Raises:
+        InvalidArgumentError: units below 1, or a probability outside of 0 to 1.
 
     Examples:
         >>> layers.RNN(layers.LSTMCell(4))(np.zeros((2, 5, 3))).shape

@@ -234,6 +234,12 @@ class Minimum(Merge):
 def add(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The sum of the inputs: `Add(**kwargs)(inputs)`.
 
+    Args:
+        inputs: a list of tensors, of shapes that broadcast against each other.
+
+    Returns:
+        a tensor of the common shape: the sum.
+
     Examples:
         >>> layers.add([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
         Tensor([11., 22.], shape=(2,), dtype=float32)
@@ -243,6 +249,12 @@ def add(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
 
 def subtract(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The first input minus the second: `Subtract(**kwargs)(inputs)`.
+
+    Args:
+        inputs: two tensors, of shapes that broadcast against each other.
+
+    Returns:
+        a tensor of the common shape: the difference.
 
     Examples:
         >>> layers.subtract([np.array([5.0, 7.0]), np.array([1.0, 2.0])])
@@ -254,6 +266,12 @@ def subtract(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
 def multiply(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The product of the inputs: `Multiply(**kwargs)(inputs)`.
 
+    Args:
+        inputs: a list of tensors, of shapes that broadcast against each other.
+
+    Returns:
+        a tensor of the common shape: the product.
+
     Examples:
         >>> layers.multiply([np.array([1.0, 2.0]), np.array([10.0, 20.0])])
         Tensor([10., 40.], shape=(2,), dtype=float32)
@@ -263,6 +281,12 @@ def multiply(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
 
 def average(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The mean of the inputs: `Average(**kwargs)(inputs)`.
+
+    Args:
+        inputs: a list of tensors, of shapes that broadcast against each other.
+
+    Returns:
+        a tensor of the common shape: the mean.
 
     Examples:
         >>> layers.average([np.array([1.0, 2.0]), np.array([3.0, 6.0])])
@@ -274,6 +298,12 @@ def average(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
 def maximum(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The largest of the inputs: `Maximum(**kwargs)(inputs)`.
 
+    Args:
+        inputs: a list of tensors, of shapes that broadcast against each other.
+
+    Returns:
+        a tensor of the common shape: the greatest of each.
+
     Examples:
         >>> layers.maximum([np.array([1.0, 5.0]), np.array([4.0, 2.0])])
         Tensor([4., 5.], shape=(2,), dtype=float32)
@@ -283,6 +313,12 @@ def maximum(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
 
 def minimum(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The smallest of the inputs: `Minimum(**kwargs)(inputs)`.
+
+    Args:
+        inputs: a list of tensors, of shapes that broadcast against each other.
+
+    Returns:
+        a tensor of the common shape: the least of each.
 
     Examples:
         >>> layers.minimum([np.array([1.0, 5.0]), np.array([4.0, 2.0])])

@@ -152,7 +152,41 @@ class SeparableConv(ConvBase):
 
 
 class SeparableConv1D(SeparableConv):
-    """Separable convolution of sequences; args and shapes of `SeparableConv`.
+    """Separable convolution of sequences: each channel by itself, then all channels at each place.
+
+    y = activation(z @ pointwise_kernel + bias), where z is the depthwise convolution of x.
+
+    Args:
+        filters: the channels of the output.
+        kernel_size: cells of the window along the steps.
+        strides: step along the steps.
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along the steps.
+        depth_multiplier: windows for each channel in the depthwise step.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        depthwise_initializer: of the first kernel, (kernel_size, channels, depth_multiplier).
+        pointwise_initializer: of the second, (1, ..., channels * depth_multiplier, filters).
+        bias_initializer: of the bias, (filters,).
+        depthwise_regularizer: penalty on the first kernel.
+        pointwise_regularizer: penalty on the second kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        depthwise_constraint: projection of the first kernel after each update.
+        pointwise_constraint: likewise of the second.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, steps, channels) -> y: (batch, positions, filters); with "channels_first" the
+        channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
+
+    Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
+        arXiv:1610.02357, section 1.
 
     Examples:
         >>> layers.SeparableConv1D(8, 3)(np.zeros((1, 10, 4))).shape
@@ -163,7 +197,41 @@ class SeparableConv1D(SeparableConv):
 
 
 class SeparableConv2D(SeparableConv):
-    """Separable convolution of images; args and shapes of `SeparableConv`.
+    """Separable convolution of images: each channel by itself, then all channels at each place.
+
+    y = activation(z @ pointwise_kernel + bias), where z is the depthwise convolution of x.
+
+    Args:
+        filters: the channels of the output.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis.
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        depth_multiplier: windows for each channel in the depthwise step.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        depthwise_initializer: of the first kernel, (*kernel_size, channels, depth_multiplier).
+        pointwise_initializer: of the second, (1, ..., channels * depth_multiplier, filters).
+        bias_initializer: of the bias, (filters,).
+        depthwise_regularizer: penalty on the first kernel.
+        pointwise_regularizer: penalty on the second kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        depthwise_constraint: projection of the first kernel after each update.
+        pointwise_constraint: likewise of the second.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: (batch, rows, cols, filters); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
+
+    Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
+        arXiv:1610.02357, section 1.
 
     Examples:
         >>> layers.SeparableConv2D(8, 3)(np.zeros((1, 10, 10, 4))).shape

@@ -18,10 +18,28 @@ from .recurrent_cell import OPTIONS, RecurrentCell
 class SimpleRNNCell(RecurrentCell):
     """h' = activation(x @ kernel + h @ recurrent_kernel + bias).
 
-    Args: see `RecurrentCell`.
+    Args:
+        units: size of the state and of the output.
+        activation: of what comes into the state.
+        use_bias: whether there are biases.
+        kernel_initializer: of the kernel, (features, units).
+        recurrent_initializer: of the recurrent kernel, (units, units).
+        bias_initializer: of the biases.
+        kernel_regularizer: penalty on the kernel.
+        recurrent_regularizer: penalty on the recurrent kernel.
+        bias_regularizer: penalty on the biases.
+        kernel_constraint: projection of the kernel after each update.
+        recurrent_constraint: likewise of the recurrent kernel.
+        bias_constraint: likewise of the biases.
+        dropout: probability of an input to be dropped, from 0 to 1.
+        recurrent_dropout: probability of a number of the state to be dropped, from 0 to 1.
+        seed: a whole number, which fixes what is dropped.
 
     Shapes:
         inputs: (batch, features), states: [(batch, units)] -> (output, new states)
+
+    Raises:
+        InvalidArgumentError: units below 1, or a probability outside of 0 to 1.
 
     Source: Elman, "Finding structure in time", 1990.
 

@@ -53,6 +53,12 @@ list_builtins(
 def serialize(optimizer: Optimizer) -> Any:
     """The optimizer as data, without its variables.
 
+    Args:
+        optimizer: an optimizer.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it.
+
     Examples:
         >>> laminar.optimizers.serialize(laminar.optimizers.SGD(0.5))["config"]["learning_rate"]
         0.5
@@ -62,6 +68,17 @@ def serialize(optimizer: Optimizer) -> Any:
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The optimizer that `serialize` described; class names in lower case are known too.
+
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        an optimizer.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
 
     Examples:
         >>> config = laminar.optimizers.serialize(laminar.optimizers.SGD(0.5))
@@ -75,6 +92,12 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 def get(identifier: OptimizerLike) -> Any:
     """An optimizer by its name ("adam", "RMSprop"), by its config, or the optimizer itself.
+
+    Args:
+        identifier: an optimizer, its name, class or config.
+
+    Returns:
+        an optimizer.
 
     Raises:
         InvalidArgumentError: the name is not known, or it is none of these.

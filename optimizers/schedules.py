@@ -504,6 +504,12 @@ list_builtins("laminar.optimizers.schedules", {"OneCycle": OneCycle})
 def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:
     """The schedule as data.
 
+    Args:
+        learning_rate_schedule: a schedule.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it.
+
     Examples:
         >>> from laminar.optimizers import schedules
         >>> schedules.serialize(schedules.CosineDecay(0.1, decay_steps=100))["class_name"]
@@ -514,6 +520,17 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The schedule that `serialize` described.
+
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        a schedule.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
 
     Examples:
         >>> from laminar.optimizers import schedules
@@ -526,6 +543,12 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 def get(identifier: Any) -> Any:
     """A schedule by its config, or the schedule itself.
+
+    Args:
+        identifier: a schedule, its name, class or config.
+
+    Returns:
+        a schedule.
 
     Raises:
         InvalidArgumentError: it is neither.

@@ -183,6 +183,12 @@ list_builtins("keras.dtype_policies", _CLASSES)
 def serialize(dtype_policy: Policy) -> dict[str, Any]:
     """A policy as plain data.
 
+    Args:
+        dtype_policy: a policy.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it.
+
     Examples:
         >>> laminar.dtype_policies.serialize(laminar.DTypePolicy("float16"))["config"]
         {'name': 'float16'}
@@ -193,6 +199,14 @@ def serialize(dtype_policy: Policy) -> dict[str, Any]:
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Policy:
     """The policy that `serialize` described.
+
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        a policy.
 
     Raises:
         NotFoundError: there is no class of that name.
@@ -211,6 +225,12 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
 
 def get(identifier: PolicyLike | None) -> Any:
     """A policy: given as such, by name, by element type, as a config, or None for the global one.
+
+    Args:
+        identifier: a policy, its name, class or config.
+
+    Returns:
+        a policy.
 
     Raises:
         InvalidArgumentError: it names no policy.

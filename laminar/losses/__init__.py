@@ -134,6 +134,9 @@ def get(identifier: LossLike | None) -> Any:
         identifier: such as "mse", "mean_squared_error" (a function), "MeanSquaredError" (an
             object), `serialize(loss)`, a `Loss` class, or any callable (itself).
 
+    Returns:
+        a loss, or the function; None for None.
+
     Raises:
         InvalidArgumentError: an unknown name (the message lists near ones), or no identifier.
 
@@ -146,6 +149,12 @@ def get(identifier: LossLike | None) -> Any:
 
 def serialize(loss: LossLike) -> Any:
     """A loss, or a loss function, as plain data.
+
+    Args:
+        loss: a loss, or a registered function.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it; for a function its name.
 
     Examples:
         >>> laminar.losses.serialize(laminar.losses.Huber(delta=2.0))["config"]["delta"]
@@ -160,6 +169,12 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
     Args:
         name: a config or a name.
         custom_objects: further classes and functions by name.
+
+    Returns:
+        a loss, or the function.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
 
     Examples:
         >>> laminar.losses.deserialize("mean_squared_error")([1.0, 2.0], [1.0, 4.0])

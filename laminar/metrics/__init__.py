@@ -174,6 +174,9 @@ def get(identifier: MetricLike | None) -> Any:
         identifier: such as "mse", "AUC", "binary_accuracy" (each a new object),
             `serialize(metric)`, a `Metric` class, or any callable (itself).
 
+    Returns:
+        a metric, or the function; None for None.
+
     Raises:
         InvalidArgumentError: an unknown name (the message lists near ones), or no identifier.
 
@@ -186,6 +189,12 @@ def get(identifier: MetricLike | None) -> Any:
 
 def serialize(metric: MetricLike) -> Any:
     """A metric, or a function, as plain data.
+
+    Args:
+        metric: a metric, or a registered function.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it; for a function its name.
 
     Examples:
         >>> laminar.metrics.serialize(laminar.metrics.Mean(name="loss"))["config"]["name"]
@@ -200,6 +209,12 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     Args:
         config: a config or a name.
         custom_objects: further classes and functions by name.
+
+    Returns:
+        a metric, or the function.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
 
     Examples:
         >>> config = laminar.metrics.serialize(laminar.metrics.Mean(name="loss"))

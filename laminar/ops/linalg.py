@@ -45,8 +45,10 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
         x: (..., n, n), symmetric and positive definite.
         upper: which of the two.
 
-    Raises:
-        InvalidArgumentError: a matrix is not positive definite.
+    Returns:
+        (..., n, n), with 0 in the other triangle. Of `x` the lower triangle is read.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 4.2.
 
     Examples:
         >>> ops.cholesky([[4.0, 2.0], [2.0, 5.0]])
@@ -64,6 +66,9 @@ def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
         x: (..., n, n), what `cholesky` gives.
         upper: whether it is the upper factor.
 
+    Returns:
+        (..., n, n): (L L^T)^-1, or (U^T U)^-1.
+
     Examples:
         >>> ops.cholesky_inverse([[2.0, 0.0], [1.0, 2.0]])
         Tensor([[ 0.3125, -0.125 ],
@@ -76,6 +81,15 @@ def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
 def det(x: TensorLike) -> Tensor:
     """The determinant of (..., n, n).
 
+    Args:
+        x: (..., n, n), floating.
+
+    Returns:
+        (...): the product of the pivots of `lu_factor`, with the sign of the exchanges.
+
+    Raises:
+        ShapeError: the last two axes differ in size.
+
     Examples:
         >>> ops.det([[1.0, 2.0], [3.0, 4.0]])
         Tensor(-2., shape=(), dtype=float32)
@@ -87,6 +101,16 @@ def det(x: TensorLike) -> Tensor:
 def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
     """sign and logarithm with det(x) = sign * exp(logarithm).
 
+    Args:
+        x: (..., n, n), floating.
+
+    Returns:
+        sign, (...): 1, -1, or 0 of a singular matrix; and the logarithm of |det(x)|, (...),
+        -infinity of a singular one. It does not overflow where the determinant does.
+
+    Raises:
+        ShapeError: the last two axes differ in size.
+
     Examples:
         >>> ops.slogdet([[0.0, 2.0], [3.0, 0.0]])
         (Tensor(-1., shape=(), dtype=float32), Tensor(1.7918, shape=(), dtype=float32))
@@ -97,6 +121,18 @@ def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
 @public
 def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Complex eigenvalues (..., n) and eigenvectors (..., n, n), as columns; no gradient.
+
+    Args:
+        x: (..., n, n), floating.
+
+    Returns:
+        w, (..., n), in no order, and v, (..., n, n), complex, with x v = v diag(w); columns have
+        norm 1.
+
+    Raises:
+        ShapeError: the last two axes differ in size.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 7.5.
 
     Examples:
         >>> values, vectors = ops.eig([[2.0, 0.0], [0.0, 3.0]])
@@ -110,6 +146,17 @@ def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
 def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Rising eigenvalues (..., n) and eigenvectors (..., n, n) of symmetric matrices.
 
+    Args:
+        x: (..., n, n), symmetric; the lower triangle is read.
+
+    Returns:
+        w, (..., n), and v, (..., n, n), orthogonal, with x = v diag(w) v^T; of the dtype of `x`.
+
+    Raises:
+        ShapeError: the last two axes differ in size.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 8.3.
+
     Examples:
         >>> values, vectors = ops.eigh([[2.0, 1.0], [1.0, 2.0]])
         >>> values
@@ -122,8 +169,14 @@ def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
 def inv(x: TensorLike) -> Tensor:
     """The inverse of (..., n, n).
 
+    Returns:
+        (..., n, n): y with x y = y x = 1.
+
     Raises:
         InvalidArgumentError: a matrix is singular.
+
+    Args:
+        x: (..., n, n), floating.
 
     Examples:
         >>> ops.inv([[2.0, 0.0], [0.0, 4.0]])
@@ -140,6 +193,11 @@ def pinv(x: TensorLike, rcond: float | None = None) -> Tensor:
     Args:
         x: the matrices.
         rcond: singular values up to `rcond` times the greatest count as 0.
+
+    Returns:
+        (..., n, m): v diag(1 / s) u^T, over the singular values s of x = u diag(s) v^T that count.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 5.5.
 
     Examples:
         >>> ops.pinv([[2.0, 0.0], [0.0, 0.0]])
@@ -158,6 +216,14 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
         b: (..., m, k), or (..., m).
         rcond: see `pinv`.
 
+    Returns:
+        (..., n, k), or (..., n).
+
+    Raises:
+        ShapeError: a and b differ in m.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 5.5.
+
     Examples:
         >>> ops.lstsq(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 3.0, 5.0]))
         Tensor([1., 2.], shape=(2,), dtype=float64)
@@ -169,9 +235,14 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
 def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The factors of (..., n, n) with rows exchanged: x[rows] = L U.
 
+    Args:
+        x: (..., n, n), floating.
+
     Returns:
-        L below the diagonal (where it is 1) and U on and above it, in one matrix; and for each
-        step the row that was exchanged with it, int32.
+        L below the diagonal (where it is 1) and U on and above it, in one matrix; and for each step
+        the row that was exchanged with it, int32.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 3.4.
 
     Examples:
         >>> lu, pivots = ops.lu_factor([[1.0, 2.0], [4.0, 2.0]])
@@ -187,6 +258,13 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
 @public
 def matrix_rank(x: TensorLike, tol: TensorLike | None = None) -> Tensor:
     """How many singular values of (..., m, n) are greater than `tol`, int32.
+
+    Args:
+        x: (..., m, n), floating.
+        tol: by default max(m, n) times the machine epsilon times the greatest singular value.
+
+    Returns:
+        (...), int32.
 
     Examples:
         >>> ops.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
@@ -208,6 +286,12 @@ def norm(
         axis: one axis for vectors, two for matrices; None for all of `x`.
         keepdims: whether the axes stay, with size 1.
 
+    Returns:
+        `x` without the axes, or with size 1 there. Of vectors (sum of |x|^p)^(1/p), for p =
+        infinity the greatest |x|; of matrices "fro": the root of the sum of squares, "nuc": the sum
+        of the singular values, 2 (-2): the greatest (least) of them, 1 (-1): the greatest (least)
+        sum of |x| over a column, infinity (-infinity): over a row.
+
     Examples:
         >>> ops.norm([3.0, 4.0])
         Tensor(5., shape=(), dtype=float32)
@@ -222,6 +306,14 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     Args:
         x: (..., m, n).
         mode: "reduced" for min(m, n) columns of q, "complete" for m.
+
+    Returns:
+        q, (..., m, k), and r, (..., k, n); k = min(m, n), or m with "complete".
+
+    Raises:
+        InvalidArgumentError: another mode.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 5.2.
 
     Examples:
         >>> q, r = ops.qr([[3.0, 1.0], [4.0, 2.0]])
@@ -241,6 +333,13 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
         a: (..., n, n).
         b: (..., n, k), or (..., n).
 
+    Returns:
+        (..., n, k), or (..., n): x, by `lu_factor`.
+
+    Raises:
+        InvalidArgumentError: a matrix is singular.
+        ShapeError: `a` is not square, or `b` has other rows.
+
     Examples:
         >>> ops.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 8.0])
         Tensor([1., 2.], shape=(2,), dtype=float32)
@@ -251,6 +350,16 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
 @public
 def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Tensor:
     """x with t x = b, where t is the upper (or `lower`) triangle of `a`.
+
+    Args:
+        a: (..., n, n); the other triangle is not read.
+        b: (..., n, k), or (..., n).
+        lower: which triangle.
+
+    Returns:
+        (..., n, k), or (..., n).
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 3.1.
 
     Examples:
         >>> ops.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0], lower=True)
@@ -267,6 +376,12 @@ def svd(x: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> A
         x: (..., m, n).
         full_matrices: whether u and v are square.
         compute_uv: whether to compute u and v at all.
+
+    Returns:
+        u, (..., m, k), s, (..., k), and v^T, (..., k, n), with k = min(m, n); u is (..., m, m) and
+        v^T (..., n, n) with `full_matrices`. Without `compute_uv` s alone.
+
+    Source: Golub and Van Loan, "Matrix Computations", 4th ed., 2013, section 8.6.
 
     Examples:
         >>> u, s, v = ops.svd([[3.0, 0.0], [0.0, 4.0]])

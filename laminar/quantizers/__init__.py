@@ -52,6 +52,12 @@ list_builtins("keras.quantizers", _QUANTIZERS)
 def serialize(quantizer: Any) -> Any:
     """A quantizer, or a configuration, as plain data.
 
+    Args:
+        quantizer: a quantizer.
+
+    Returns:
+        a dict with its class and config, as JSON can hold it.
+
     Examples:
         >>> laminar.quantizers.serialize(laminar.quantizers.AbsMaxQuantizer(axis=0))["class_name"]
         'AbsMaxQuantizer'
@@ -61,6 +67,17 @@ def serialize(quantizer: Any) -> Any:
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """What `serialize` described.
+
+    Args:
+        config: what `serialize` gave.
+        custom_objects: classes and functions by name, besides those of laminar and those that are
+            registered.
+
+    Returns:
+        a quantizer.
+
+    Raises:
+        UnknownClassError: nothing of that name is known.
 
     Examples:
         >>> config = laminar.quantizers.serialize(laminar.quantizers.AbsMaxQuantizer(axis=0))
@@ -83,6 +100,12 @@ QuantizationLike: TypeAlias = (
 
 def get(identifier: QuantizationLike | None) -> Any:
     """A quantizer: given as such, by its name or its config; None stays None.
+
+    Args:
+        identifier: a quantizer, its name, class or config.
+
+    Returns:
+        a quantizer.
 
     Raises:
         InvalidArgumentError: the name is not known.

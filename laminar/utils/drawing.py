@@ -125,6 +125,9 @@ def model_to_dot(
         show_trainable: whether they tell if the layer is trained.
         splines: how arrows run: "ortho", "curved", "polyline", "line" or "spline".
 
+    Returns:
+        the drawing: `str()` gives it in the language of Graphviz, `write(path)` draws it.
+
     Raises:
         InvalidArgumentError: no model, one that is not built, or another direction.
 
@@ -291,7 +294,15 @@ def plot_model(
         model: built.
         to_file: where: a picture ("model.png", "model.svg", ...), drawn by the program `dot`, or
             "model.dot" for the description alone, which needs no program.
-        show_shapes: see `model_to_dot`, like all that follow.
+        show_shapes: whether boxes have the shapes of inputs and outputs.
+        show_dtype: whether they have the dtype of outputs.
+        show_layer_names: whether they have the names of layers besides their classes.
+        rankdir: "TB" from top to bottom, "LR" from left to right, "BT" or "RL".
+        expand_nested: whether models and layers inside of the model are opened.
+        dpi: dots per inch of the picture.
+        show_layer_activations: whether boxes have the names of activations.
+        show_trainable: whether they tell if the layer is trained.
+        splines: how arrows run: "ortho", "curved", "polyline", "line" or "spline".
 
     Returns:
         The drawing, which notebooks show.

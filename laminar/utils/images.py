@@ -42,6 +42,9 @@ def load_img(
         keep_aspect_ratio: whether the middle of the image is cut out first, of the shape of
             `target_size`, so that it is not distorted.
 
+    Returns:
+        an image of Pillow, which `img_to_array` makes an array.
+
     Raises:
         DataLossError: the file is no image, or a damaged one.
         InvalidArgumentError: another mode or interpolation.
@@ -126,6 +129,12 @@ def img_to_array(img: Any, data_format: DataFormat | None = None, dtype: Any = N
         data_format: "channels_last", "channels_first", or None for the default.
         dtype: of the array, by default the default float type.
 
+    Returns:
+        (height, width, channels), with 1 channel for a gray image, or (channels, height, width).
+
+    Raises:
+        ShapeError: the image has other than 2 or 3 axes.
+
     Examples:
         >>> image = laminar.utils.array_to_img(np.zeros((4, 6, 3)))
         >>> laminar.utils.img_to_array(image).shape
@@ -161,6 +170,9 @@ def array_to_img(
         data_format: "channels_last", "channels_first", or None for the default.
         scale: whether the smallest value becomes 0 and the largest 255.
         dtype: to compute in, by default the default float type.
+
+    Returns:
+        an image of Pillow of mode "L", "RGB" or "RGBA"; of mode "I" for gray values above 255.
 
     Raises:
         ShapeError: another number of axes or channels.

@@ -11,6 +11,12 @@ from laminar.layers.symbolic import is_keras_tensor
 def get_source_inputs(tensor: Any) -> list[Any]:
     """The inputs that a symbolic tensor of the functional API depends on, first met first.
 
+    Args:
+        tensor: what `layers.Input`, or a layer or an op called on such, gives.
+
+    Returns:
+        a list of what `layers.Input` gave, each once.
+
     Raises:
         DTypeError: `tensor` is no symbolic tensor.
 
