@@ -19,16 +19,18 @@ from typing import Any
 
 from laminar.engine import forks
 from laminar.engine.cancellation import CancellationManager, scope_manager
-from laminar.engine.devices import DeviceList
+from laminar.engine.devices import DeviceList, MemoryStats
 from laminar.engine.errors import (
     InternalError,
     InvalidArgumentError,
     LaminarError,
     NotFoundError,
+    UnimplementedError,
 )
 from laminar.engine.graph import Graph, GraphTensor, Operation
 from laminar.engine.graph.exchange import export_graph
 from laminar.engine.runtime import RunMetadata, RunOptions, SessionConfig
+from laminar.engine.runtime.cost import Cost
 from laminar.engine.runtime.direct import fetched
 from laminar.engine.runtime.placement import Placement
 from laminar.engine.runtime.recorded_steps import add_step
@@ -283,6 +285,21 @@ class GrpcSession:
     def placement(self) -> Placement | None:
         """None: the master knows."""
         return None
+
+    def memory_stats(self) -> dict[str, MemoryStats]:
+        """Nothing: each task knows its own."""
+        return {}
+
+    def cost(self, op: Operation, device: str) -> Cost:
+        """Only the master knows.
+
+        Raises:
+            UnimplementedError: always.
+        """
+        raise UnimplementedError(
+            f"Session.cost: the cost of {op.name!r} on {device} is known to the master alone",
+            remedy="ask a session of this process, Session()",
+        )
 
     def list_devices(self) -> DeviceList:
         """The devices of all tasks of the session."""

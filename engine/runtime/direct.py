@@ -25,11 +25,12 @@ import numpy as np
 
 from .. import forks
 from ..cancellation import CancellationManager
-from ..devices import DeviceList, list_devices
+from ..devices import DeviceList, MemoryStats, list_devices
 from ..errors import CancelledError, InvalidArgumentError
 from ..graph import EagerTensor, Graph, GraphTensor, Operation, Tensor, resource, string
 from ..passes import StepGraph, other_reads
 from .config import SessionConfig
+from .cost import Cost
 from .learned_placement import LearnedPlacements, LearningPlan, digest_of
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
@@ -278,6 +279,18 @@ class DirectSession:
     def list_devices(self) -> DeviceList:
         """The devices there are."""
         return list_devices(self._machine.config.device_count)
+
+    def memory_stats(self) -> dict[str, MemoryStats]:
+        """By the name of each device whose memory is counted, what it holds; its peak ends."""
+        counted = [d for d in self._machine.devices if not d.is_plain]
+        found = {d.name: d.memory_stats() for d in counted}
+        for device in counted:
+            device.reset_peak()
+        return found
+
+    def cost(self, op: Operation, device: str) -> Cost:
+        """What an operation costs on a device."""
+        return self._machine.costs.cost(op, self._machine.devices.named(device))
 
     def close(self) -> None:
         """Cancel what runs, free what is kept."""

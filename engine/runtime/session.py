@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import forks
-from ..devices import DeviceList
+from ..devices import DeviceList, MemoryStats
 from ..errors import (
     ArgumentTypeError,
     DTypeError,
@@ -40,6 +40,7 @@ from ..ops.core.graphs import extend_graph
 from ..ops.state.variable import read_variable, var_handle
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
+from .cost import Cost
 from .direct import DirectSession, fetched
 from .options import RunMetadata, RunOptions
 from .placement import Placement
@@ -310,6 +311,22 @@ class Session:
         None while all that ran went to the one CPU that there is.
         """
         return self._ready().placement
+
+    def memory_stats(self) -> dict[str, MemoryStats]:
+        """By the name of a device, the bytes in use there, and their peak since the last call.
+
+        They are counted on GPUs, and on CPUs with a limit (`SessionConfig.memory_limit_bytes`).
+        """
+        return self._ready().memory_stats()
+
+    def cost(self, operation: Any, device: str = "cpu:0") -> Cost:
+        """What placement takes an operation, or that of a tensor or name, to cost on a device.
+
+        That is an estimate from its shapes, until steps that were traced have measured it.
+        """
+        element = self.graph.as_graph_element(operation)
+        op = element.op if isinstance(element, GraphTensor) else element
+        return self._ready().cost(op, device)
 
     def close(self) -> None:
         """Free the session's state; a second call does nothing. Steps that run are cancelled."""

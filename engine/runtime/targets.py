@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .. import forks
-from ..devices import DeviceList
+from ..devices import DeviceList, MemoryStats
 from ..errors import (
     AlreadyExistsError,
     InternalError,
@@ -22,6 +22,7 @@ from ..errors import (
 )
 from ..graph import Graph, GraphTensor, Operation
 from .config import SessionConfig
+from .cost import Cost
 from .options import RunMetadata, RunOptions
 from .placement import Placement
 
@@ -62,6 +63,12 @@ class SessionEngine(Protocol):
 
     def list_devices(self) -> DeviceList:
         """The devices there are."""
+
+    def memory_stats(self) -> dict[str, MemoryStats]:
+        """By the name of each device whose memory is counted, what it holds; its peak ends."""
+
+    def cost(self, op: Operation, device: str) -> Cost:
+        """What an operation costs on a device."""
 
     def close(self) -> None:
         """Cancel what runs, free what is kept."""

@@ -451,3 +451,35 @@ def test_colocation_with_what_the_step_does_not_run() -> None:
             for name, place in (("by_x", "cpu:2"), ("by_y", "cpu:2"), ("by_v", "cpu:1")):
                 assert session.run(f"{name}:0", {f"{name}_in:0": 3.0}) == 9.0
                 assert device_of(session, name).endswith(place)
+
+
+def test_a_session_tells_what_operations_cost_and_devices_hold() -> None:
+    config = SessionConfig(memory_limit_bytes={"cpu": 1 << 26}, jit_compile=False)
+    with eng.Graph().as_default(), eng.Session(config=config) as session:
+        a, b = eng.placeholder("float32", [64, 128]), eng.placeholder("float32", [128, 256])
+        product: Any = a @ b
+        large: Any = eng.placeholder("float32", [640, 128]) @ b
+        found = session.cost(product)
+        assert (found.input_bytes, found.output_bytes) == (4 * (64 * 128 + 128 * 256), 65536)
+        assert found.source == "static"
+        assert 0 < found.seconds < session.cost(large.op.name, "/device:CPU:0").seconds
+        feeds = {a: np.ones((64, 128)), b: np.ones((128, 256))}
+        times = []
+        for _ in range(3):
+            metadata = eng.RunMetadata()
+            options = eng.RunOptions(trace=True)
+            session.run(product, feeds, options=options, run_metadata=metadata)
+            times.append(next(n.seconds for n in metadata.cost_graph if n.name == product.op.name))
+        found = session.cost(product.op)
+        assert found.source == "measured"
+        assert found.seconds == pytest.approx(float(np.mean(times)))
+        with pytest.raises(NotFoundError, match="no device is named"):
+            session.cost(product, "cpu:9")
+        (before,) = session.memory_stats().values()
+        kept = session.run(product, feeds)
+        (after,) = session.memory_stats().values()
+        assert before.limit_bytes == 1 << 26
+        assert after.peak_bytes - before.bytes_in_use >= found.input_bytes + kept.nbytes
+        assert after.bytes_in_use == before.bytes_in_use
+    with eng.Graph().as_default(), eng.Session() as session:
+        assert session.memory_stats() == {}  # nobody counts
