@@ -164,8 +164,8 @@ class ShapeError(InvalidArgumentError):
     """
 
 
-class DTypeError(LaminarError, TypeError, ValueError):
-    """An element type does not fit.
+class DTypeError(InvalidArgumentError, TypeError):
+    """An element type does not fit, or the type of an argument.
 
     Examples:
         >>> engine.add_n([engine.constant(1.0), engine.constant(1)])
@@ -173,8 +173,6 @@ class DTypeError(LaminarError, TypeError, ValueError):
             ...
         laminar.engine.errors.DTypeError: AddN: the inputs must have one dtype, got ...
     """
-
-    error_code = 3
 
 
 class NotFoundError(LaminarError, KeyError, ValueError):
@@ -241,7 +239,19 @@ class FailedPreconditionError(LaminarError, RuntimeError, ValueError):
     error_code = 9
 
 
-class UnknownTruthError(FailedPreconditionError, TypeError):
+class UnknownValueError(FailedPreconditionError, TypeError):
+    """Python asks for the number that a tensor holds, which has no value before run time.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     int(engine.placeholder("int32", []))
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.UnknownValueError: tensor Placeholder:0 (int32[]) is symbolic: ...
+    """
+
+
+class UnknownTruthError(UnknownValueError):
     """Python asks for the truth of what has no value before run time.
 
     Examples:

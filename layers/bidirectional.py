@@ -19,6 +19,10 @@ from .layer_options import LayerOptions
 _MODES = ("concat", "sum", "mul", "ave", None)
 
 
+class NoStateError(FailedPreconditionError, AttributeError):
+    """A layer that is not stateful has no state."""
+
+
 class Bidirectional(Layer):
     """A recurrent layer, and a copy of it that reads sequences from their end.
 
@@ -161,10 +165,10 @@ class Bidirectional(Layer):
         """Begin the next batch with zeros.
 
         Raises:
-            FailedPreconditionError: the layer is not stateful.
+            NoStateError: the layer is not stateful.
         """
         if not self.stateful:
-            raise FailedPreconditionError(
+            raise NoStateError(
                 f"{who(self)}: there is no state to reset",
                 remedy="make the layer inside with stateful=True",
             )

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from laminar.dtype_policies import PolicyLike
-from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import TensorShape
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from laminar.engine.graph import TensorShape, as_dtype
 from laminar.tree import flatten
 from laminar.typing import Shape
 
@@ -25,6 +25,10 @@ class InputSpec:
         allow_last_axis_squeeze: whether a last axis of size 1 may be missing or extra.
         name: the key of the input, when inputs come in a dict.
         optional: whether the input may be None.
+
+    Raises:
+        DTypeError: an axis is no whole number, or the dtype no element type.
+        InvalidArgumentError: an axis is beyond the number of axes.
 
     Examples:
         >>> spec = layers.InputSpec(ndim=2, axes={-1: 3})
@@ -46,12 +50,12 @@ class InputSpec:
         name: str | None = None,
         optional: bool = False,
     ) -> None:
-        self.dtype = dtype
+        self.dtype = None if dtype is None else as_dtype(dtype).name
         self.shape = None if shape is None else TensorShape(shape)
         self.ndim = len(self.shape) if self.shape is not None else ndim
         self.max_ndim = max_ndim
         self.min_ndim = min_ndim
-        self.axes = dict(axes or {})
+        self.axes = _checked_axes(axes, self.ndim or max_ndim)
         self.allow_last_axis_squeeze = allow_last_axis_squeeze
         self.name = name
         self.optional = optional
@@ -70,6 +74,19 @@ class InputSpec:
     def __repr__(self) -> str:
         given = {k: v for k, v in self.get_config().items() if v}
         return f"InputSpec({', '.join(f'{k}={v}' for k, v in given.items())})"
+
+
+def _checked_axes(axes: Any, most: int | None) -> dict[int, int | None]:
+    """{axis: size}, where no axis is beyond the `most` axes that an input may have."""
+    axes = {} if axes is None else axes
+    if not isinstance(axes, Mapping) or not all(hasattr(a, "__index__") for a in axes):
+        raise DTypeError(f"InputSpec: axes must be a dict with whole numbers as keys, got {axes!r}")
+    beyond = [] if most is None else [axis for axis in axes if axis >= most]
+    if beyond:
+        raise InvalidArgumentError(
+            f"InputSpec: axes has axis {beyond[0]}, an input has at most {most} axes"
+        )
+    return {int(axis): size for axis, size in axes.items()}
 
 
 def check_inputs(spec: Any, inputs: Any, who: str) -> None:
@@ -91,7 +108,7 @@ def check_inputs(spec: Any, inputs: Any, who: str) -> None:
     for i, (expected, x) in enumerate(zip(specs, values, strict=True)):
         if x is None or expected is None:
             if x is None and expected is not None and not expected.optional:
-                raise InvalidArgumentError(f"{who}: input {i} is missing")
+                raise DTypeError(f"{who}: input {i} is missing")
             continue
         if not hasattr(x, "shape"):
             raise InvalidArgumentError(

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any, Unpack
 
 from laminar import ops
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
 from laminar.naming import who
 from laminar.typing import Shape
@@ -97,7 +97,8 @@ class Dot(Layer):
         [x1, x2] -> y: (batch, other axes of x1, other axes of x2), or (batch, 1) if there are none
 
     Raises:
-        InvalidArgumentError: there are not two inputs or axes.
+        DTypeError: the axes are something else than one or two whole numbers.
+        InvalidArgumentError: there are not two inputs.
         ShapeError: the sizes along the axes differ.
 
     Examples:
@@ -115,7 +116,7 @@ class Dot(Layer):
             and len(given) == (1 if isinstance(axes, int) else 2)
             and all(isinstance(a, int) for a in given)
         ):
-            raise InvalidArgumentError(
+            raise DTypeError(
                 f"{who(self)}: axes must be a whole number, or two of them, got {axes!r}"
             )
         if 0 in given:

@@ -509,9 +509,9 @@ class Layer(Buildable, Operation):
         """Compute the outputs: what a layer must write.
 
         Raises:
-            InvalidArgumentError: the layer does not.
+            UnimplementedError: the layer does not.
         """
-        raise InvalidArgumentError(
+        raise UnimplementedError(
             f"{type(self).__name__} does not say what it computes",
             remedy="write call(self, inputs)",
         )

@@ -82,37 +82,28 @@ def whole(layer: Layer, name: str, value: Any, least: int = 1) -> int:
     """`value` if it is a whole number of at least `least`.
 
     Raises:
-        InvalidArgumentError: it is not.
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise InvalidArgumentError(
-            f"{who(layer)}: {name} must be a whole number of at least {least}, got {value!r}"
-        )
-    return int(value)
-
-
-def count(layer: Layer, name: str, value: Any) -> int:
-    """`value` if it is a whole number of at least 1.
-
-    Raises:
         DTypeError: it is something else than a whole number.
         InvalidArgumentError: it is less.
     """
+    expected = f"{who(layer)}: {name} must be a whole number of at least {least}, got {value!r}"
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise DTypeError(f"{who(layer)}: {name} must be a whole number, got {value!r}")
-    return whole(layer, name, value)
+        raise DTypeError(expected)
+    if int(value) < least:
+        raise InvalidArgumentError(expected)
+    return int(value)
 
 
 def each_axis(layer: Layer, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
     """One whole number for each of `rank` axes: `value` repeated, or its items.
 
     Raises:
-        InvalidArgumentError: another number of items, or one below `least`.
+        DTypeError: neither a whole number nor `rank` of them.
+        InvalidArgumentError: one is below `least`.
     """
     if hasattr(value, "__index__"):
         return (whole(layer, name, value, least),) * rank
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != rank:
-        raise InvalidArgumentError(
+        raise DTypeError(
             f"{who(layer)}: {name} must be a whole number"
             + (f", or {rank} of them" if rank > 1 else "")
             + f", got {value!r}"

@@ -16,7 +16,7 @@ from laminar.typing import DataFormat
 from .input_spec import InputSpec
 from .layer import Layer
 from .layer_options import LayerOptions
-from .options import config_of, count, whole
+from .options import config_of, whole
 
 
 class Flatten(Layer):
@@ -160,7 +160,7 @@ class RepeatVector(Layer):
 
     def __init__(self, n: int, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
-        self.n = count(self, "n", n)
+        self.n = whole(self, "n", n)
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensor) -> Any:

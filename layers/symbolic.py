@@ -18,6 +18,7 @@ from laminar.engine.errors import (
     UnimplementedError,
     UnknownSizeError,
     UnknownTruthError,
+    UnknownValueError,
 )
 from laminar.engine.graph import DType, Operators, TensorShape, TensorSpec, as_dtype
 from laminar.naming import auto_name
@@ -75,10 +76,10 @@ class KerasTensor(Operators):
         "_dtype",
         "_history",
         "_keras_mask",
+        "_ragged",
         "_shape",
+        "_sparse",
         "name",
-        "ragged",
-        "sparse",
     )
 
     is_keras_tensor = True
@@ -95,8 +96,8 @@ class KerasTensor(Operators):
     ) -> None:
         if sparse and ragged:
             raise InvalidArgumentError("KerasTensor: a tensor is sparse or ragged, not both")
-        self.sparse = sparse
-        self.ragged = ragged
+        self._sparse = sparse
+        self._ragged = ragged
         self._shape = TensorShape(shape)
         self._dtype = as_dtype(dtype)
         self._history: KerasHistory | None = None
@@ -112,6 +113,16 @@ class KerasTensor(Operators):
     def dtype(self) -> DType:
         """The element type."""
         return self._dtype
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it stands for a sparse tensor."""
+        return self._sparse
+
+    @property
+    def ragged(self) -> bool:
+        """Whether it stands for a ragged tensor."""
+        return self._ragged
 
     @property
     def ndim(self) -> int:
@@ -163,7 +174,7 @@ class KerasTensor(Operators):
             },
         }
 
-    def _refuse(self, what: str, error: type[LaminarError] = FailedPreconditionError) -> NoReturn:
+    def _refuse(self, what: str, error: type[LaminarError] = UnknownValueError) -> NoReturn:
         raise error(
             f"{what}: a symbolic tensor ({self.spec}) of the functional API has no value",
             remedy="use functions of laminar.ops and layers on it, and read values with predict()",

@@ -13,7 +13,7 @@ from laminar.typing import DataFormat
 from .input_spec import InputSpec
 from .layer import Layer
 from .layer_options import LayerOptions
-from .options import config_of, count, each_axis, one_of
+from .options import config_of, each_axis, one_of, whole
 
 _INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
 
@@ -41,7 +41,7 @@ class UpSampling1D(Layer):
 
     def __init__(self, size: int = 2, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
-        self.size = count(self, "size", size)
+        self.size = whole(self, "size", size)
         self.input_spec = InputSpec(ndim=3)
 
     def call(self, inputs: Tensor) -> Any:

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..errors import (
     DTypeError,
-    FailedPreconditionError,
     InvalidArgumentError,
     UnknownSizeError,
     UnknownTruthError,
+    UnknownValueError,
 )
 from ..source import why_not_converted
 from .device import DeviceSpec, EagerPlace
@@ -334,7 +334,7 @@ class GraphTensor(Tensor):
         return self.graph.session_for(session, f"{self.name}.eval()").run(self, feed_dict)
 
     def _refuse(self, remedy: str) -> NoReturn:
-        raise FailedPreconditionError(
+        raise UnknownValueError(
             f"tensor {self.name} ({self.spec}) is symbolic: it has no value while a graph is built",
             remedy=remedy,
         )
@@ -343,7 +343,7 @@ class GraphTensor(Tensor):
         """Refuse: a symbol has no value.
 
         Raises:
-            FailedPreconditionError: always.
+            UnknownValueError: always.
         """
         self._refuse("return it from the function, or fetch it with Session.run, and read it there")
 

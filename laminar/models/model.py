@@ -249,7 +249,7 @@ class Model(Trainer):
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs of `inputs`; a subclass without symbolic inputs writes its own."""
         if self._laminar_network is None:
-            raise InvalidArgumentError(
+            raise UnimplementedError(
                 f"the model {self.name!r} does not say what it computes",
                 remedy="write call(self, inputs) in the class, or make it with "
                 "Model(inputs, outputs)",

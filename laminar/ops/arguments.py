@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import (
     FLOATING,
     INEXACT,
@@ -123,9 +123,12 @@ def known_size(who: str, x: Tensor, axis: int) -> int:
     """The size of `x` along `axis`.
 
     Raises:
-        ShapeError: it is unknown.
+        DTypeError: the axis is no whole number.
+        ShapeError: it does not exist, or its size is unknown.
     """
     rank = known_rank(who, x)
+    if not hasattr(axis, "__index__"):
+        raise DTypeError(f"{who}: the axis must be a whole number, got {axis!r}")
     if not -rank <= axis < rank:
         raise ShapeError(
             f"{who}: axis {axis} does not exist, the tensor has {rank} axes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, Tensor, int32
 from laminar.engine.ops.array import axes, creation, join, segment
 from laminar.engine.ops.array.index import get_item
@@ -84,6 +84,7 @@ def histogram(
 
     Raises:
         ShapeError: `x` has another number of axes.
+        DTypeError: `bins` is neither a whole number nor a vector.
         InvalidArgumentError: no bins, or an empty range.
 
     Examples:
@@ -115,7 +116,12 @@ def histogram(
 
 def _edges(values: Tensor, bins: TensorLike, ends: tuple[float, float] | None) -> Tensor:
     if not isinstance(bins, int):
-        return tensor(bins, values.dtype)
+        edges = tensor(bins, values.dtype)
+        if known_rank("histogram", edges) != 1:
+            raise DTypeError(
+                f"histogram: bins must be a whole number, or a vector of edges, got {bins!r}"
+            )
+        return edges
     if bins < 1:
         raise InvalidArgumentError(f"histogram: expected at least one bin, got {bins}")
     if ends is not None:

@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any, SupportsInt
 
-from laminar.engine.errors import DTypeError, ShapeError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, as_dtype, float64
 from laminar.engine.ops.array import creation as engine
 from laminar.engine.ops.array import diagonal as diagonals
@@ -418,6 +418,8 @@ def vander(x: TensorLike, N: SupportsInt | None = None, increasing: bool = False
         increasing: whether the powers rise along a row.
 
     Raises:
+        DTypeError: `N` is no whole number, or `increasing` no boolean.
+        InvalidArgumentError: `N` is negative.
         ShapeError: `x` is no vector.
 
     Examples:
@@ -429,7 +431,13 @@ def vander(x: TensorLike, N: SupportsInt | None = None, increasing: bool = False
     x = numeric(x)
     if known_rank("vander", x) != 1:
         raise ShapeError(f"vander: expected a vector, got {x.spec}")
+    if not isinstance(increasing, bool):
+        raise DTypeError(f"vander: increasing must be True or False, got {increasing!r}")
     if N is not None:
+        if not hasattr(N, "__index__"):
+            raise DTypeError(f"vander: N must be a whole number, got {N!r}")
+        if int(N) < 0:
+            raise InvalidArgumentError(f"vander: N must be at least 0, got {N!r}")
         count: Any = int(N)
     else:
         count = dim_of(x, axis=0) if x.shape[0] is None else x.shape[0]

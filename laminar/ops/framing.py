@@ -291,7 +291,7 @@ def extract_patches(
         >>> ops.image.extract_patches(np.zeros((1, 6, 6, 3), "float32"), size=2, strides=2).shape
         (1, 3, 3, 12)
     """
-    spatial = 2 if isinstance(size, int) else len(size)
+    spatial = 3 if isinstance(size, Sequence) and len(size) == 3 else 2
     return _patches(
         "extract_patches", images, size, strides, dilation_rate, padding, data_format, spatial
     )

@@ -188,7 +188,12 @@ MISTAKES: list[Mistake] = [
         RuntimeError,
         "NoSuper: __init__ did not call super().__init__()",
     ),
-    ("no-call", make(lambda: NoCall()(X)), ValueError, "NoCall does not say what it computes"),
+    (
+        "no-call",
+        make(lambda: NoCall()(X)),
+        NotImplementedError,
+        "NoCall does not say what it computes",
+    ),
     (
         "layer-class",
         make(lambda: laminar.Sequential([layers.Dense])),

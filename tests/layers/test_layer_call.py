@@ -38,7 +38,7 @@ class TestCall:
             Bare()(ONES)
 
     def test_no_call(self) -> None:
-        with pytest.raises(InvalidArgumentError, match="does not say what it computes"):
+        with pytest.raises(NotImplementedError, match="does not say what it computes"):
             layers.Layer()(ONES)
 
     def test_unknown_arguments(self) -> None:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ...errors import InvalidArgumentError, ShapeError
+from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...graph import Array, Dim, Tensor, TensorSpec
 from ..array.shape import dim_of
 
@@ -31,14 +31,18 @@ def per_axis(who: str, what: str, value: int | Sequence[int], axes: int) -> tupl
     """`value` as one whole number >= 1 for each of `axes` spatial axes.
 
     Raises:
-        InvalidArgumentError: it has another length, or a number is less than 1.
+        DTypeError: it is neither a whole number nor `axes` of them.
+        InvalidArgumentError: a number is less than 1.
     """
     found = tuple(value) if isinstance(value, Sequence) else (value,) * axes
-    if len(found) != axes or any(int(v) != v or v < 1 for v in found):
-        raise InvalidArgumentError(
-            f"{who}: {what} must be one whole number >= 1, or {axes} of them "
-            f"(one per spatial axis), got {value!r}"
-        )
+    expected = (
+        f"{who}: {what} must be one whole number >= 1, or {axes} of them "
+        f"(one per spatial axis), got {value!r}"
+    )
+    if len(found) != axes or not all(hasattr(v, "__index__") for v in found):
+        raise DTypeError(expected)
+    if any(v < 1 for v in found):
+        raise InvalidArgumentError(expected)
     return tuple(int(v) for v in found)
 
 
