@@ -27,3 +27,4 @@ from .engine.errors import UnimplementedError as UnimplementedError
 from .engine.errors import UnknownClassError as UnknownClassError
 from .engine.errors import UnknownSizeError as UnknownSizeError
 from .engine.errors import UnknownTruthError as UnknownTruthError
+from .engine.errors import UnknownValueError as UnknownValueError

@@ -6,9 +6,13 @@ values pass.
 
 from __future__ import annotations
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import GraphTensor
 from laminar.engine.state import Variable
+
+
+class ScheduledRateError(FailedPreconditionError, TypeError):
+    """A learning rate that follows a schedule is no number to set."""
 
 
 def is_symbol(value: object) -> bool:

@@ -29,6 +29,7 @@ from laminar.typing import TensorLike
 
 from .accumulation import Accumulation
 from .averages import Averages
+from .checks import ScheduledRateError
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
 from .compiled_steps import CompiledSteps
 from .conditional import assign, assign_add, assign_sub
@@ -215,7 +216,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
                 )
             current.assign(rate)
         else:
-            raise FailedPreconditionError(
+            raise ScheduledRateError(
                 f"{self.name}: the learning rate follows {type(current).__name__}, "
                 f"it cannot be set to {rate!r}",
                 remedy="make the optimizer with a number as its learning_rate",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar import layers, ops
+from laminar import layers, ops, optimizers
 
 X = np.ones((2, 3), "float32")
 SYMBOL: Any = laminar.KerasTensor((), dtype="int32")
@@ -40,6 +40,14 @@ def test_a_wrong_type_is_a_type_error(name: str) -> None:
         with pytest.raises(TypeError) as caught:
             OF_TYPE[name](k)
         assert all(isinstance(caught.value, kind) for kind in kinds)
+
+
+def test_a_scheduled_rate_is_no_number_to_set() -> None:
+    rate = optimizers.schedules.ExponentialDecay(0.1, 1, 0.1)
+    optimizer = optimizers.SGD(rate)
+    with pytest.raises(TypeError, match="it cannot be set to 0.5"):
+        optimizer.learning_rate = 0.5
+    assert float(optimizer.learning_rate) == pytest.approx(0.1)
 
 
 def test_a_spec_of_inputs_is_checked() -> None:
