@@ -18,7 +18,9 @@ import importlib
 import ipaddress
 import os
 import secrets
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -221,11 +223,18 @@ def _write(path: Path, content: bytes, *, is_secret: bool) -> None:
         file.write(content)
 
 
+def _wrapped(text: str) -> str:
+    """The paragraphs of a text as wide as the terminal; what is indented stays."""
+    width = shutil.get_terminal_size().columns - 2
+    parts = (p if p.startswith(" ") else textwrap.fill(p, width) for p in text.split("\n\n"))
+    return "\n\n".join(parts)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make what is missing in a folder; gives the exit status."""
     parser = argparse.ArgumentParser(
         "laminar certs",
-        description=__doc__,
+        description=_wrapped(__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument

@@ -36,7 +36,8 @@ def read_array(path: str) -> Any:
             return np.load(path, allow_pickle=False)
         if ending == ".npz":
             with np.load(path, allow_pickle=False) as found:
-                return {name: found[name] for name in found.files}
+                arrays = {name: found[name] for name in found.files}
+            return arrays["arr_0"] if list(arrays) == ["arr_0"] else arrays  # it was given no name
         if ending == ".csv":
             return np.loadtxt(path, delimiter=",", ndmin=2)
         if ending == ".json":

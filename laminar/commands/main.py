@@ -73,7 +73,8 @@ def _parser(command: str | None, module: ModuleType | None) -> argparse.Argument
     parser.add_argument("--version", action="version", version=f"laminar {laminar.version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (_, about) in (_COMMANDS | _OTHERS).items():
-        added = commands.add_parser(name, help=about, description=f"{about}.")
+        sentence = about if about.endswith(".") else f"{about}."
+        added = commands.add_parser(name, help=about, description=sentence)
         if name == command and module is not None:
             added.add_argument("--json", action="store_true", help="print JSON, for programs")
             module.add_arguments(added)

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import hmac
+import http
 import ipaddress
 import json
 import ssl
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,7 +73,7 @@ def server(options: argparse.Namespace) -> ThreadingHTTPServer:
     model = open_model(options.file)
     handler = _handler(_Service(model, options.endpoint), token)
     try:
-        found = ThreadingHTTPServer((options.host, options.port), handler)
+        found = _Server((options.host, options.port), handler)
     except OverflowError as cause:
         raise InvalidArgumentError(f"the port {options.port} is none: 0 to 65535") from cause
     found.daemon_threads = True
@@ -96,7 +98,10 @@ def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(options.certificate, options.key)
     except ssl.SSLError as cause:
-        raise InvalidArgumentError(f"the certificate cannot be used: {cause}") from cause
+        raise InvalidArgumentError(
+            f"the certificate cannot be used: {cause}",
+            remedy=None if options.key else "give its key, too: --key",
+        ) from cause
     return context
 
 
@@ -118,6 +123,17 @@ def _token(options: argparse.Namespace) -> bytes | None:
             remedy="give --token-file, --certificate and --key, or leave out --host",
         )
     return token
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """One line of who went away, or did not trust the certificate; a traceback of a mistake."""
+        error = sys.exception()
+        if isinstance(error, OSError):
+            reason = getattr(error, "reason", None) or error.strerror or error
+            print(f"laminar: {client_address[0]}: no question came: {reason}", file=sys.stderr)
+        else:
+            super().handle_error(request, client_address)
 
 
 class _Service:
@@ -190,8 +206,15 @@ def _handler(service: _Service, token: bytes | None) -> type[BaseHTTPRequestHand
             given = self.headers.get("Authorization", "").encode("latin-1", "replace")
             if hmac.compare_digest(given, b"Bearer " + token):
                 return True
-            self._send(401, {"error": "the token is another"})
+            problem = "the token is another" if given else "a token is asked for"
+            self._send(401, {"error": f"{problem}: send the header Authorization: Bearer TOKEN"})
             return False
+
+        def send_error(  # so http.server calls it
+            self, code: int, message: str | None = None, explain: str | None = None
+        ) -> None:
+            self.close_connection = True
+            self._send(code, {"error": message or http.HTTPStatus(code).phrase})
 
         def _send(self, status: int, answer: Any) -> None:
             try:

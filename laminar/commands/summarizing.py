@@ -35,9 +35,12 @@ def run(options: argparse.Namespace) -> Found:
     path = options.file
     if os.path.isdir(path):
         newest = latest_checkpoint(path)
-        if newest is None:
-            raise InvalidArgumentError(f"the folder {path!r} has no checkpoints")
-        return _checkpoint(newest)
+        if newest is not None:
+            return _checkpoint(newest)
+        events = sorted(name for name in os.listdir(path) if ".tfevents." in name)
+        if not events:
+            raise InvalidArgumentError(f"the folder {path!r} has no checkpoints, and no events")
+        path = os.path.join(path, events[-1])
     if checkpoint.checkpoint_exists(path.removesuffix(".index")):
         return _checkpoint(path.removesuffix(".index"))
     check_file(path)

@@ -46,6 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.save_weights(folder / "m.weights.h5")
     engine.Checkpoint(model=model).save(folder / "run" / "ckpt")
     np.save(folder / "x.npy", X)
+    np.savez(folder / "x.npz", X)
     np.savetxt(folder / "x.csv", X, delimiter=",")
     (folder / "x.json").write_text(json.dumps(X.tolist()))
     np.save(folder / "expected.npy", model.predict(X, verbose=0))
@@ -107,6 +108,7 @@ def test_summaries_of_graphs_and_events(tmp_path: Path, capsys: pytest.CaptureFi
     path = writer.path
     tags = ask("summary", path, capsys=capsys)["tags"]
     assert tags == {"[bold]loss": {"records": 3, "last_step": 2, "last_value": 1.0}}
+    assert ask("summary", tmp_path, capsys=capsys)["tags"] == tags  # a folder of them
     assert main(["summary", path]) == 0
     assert "[bold]loss" in capsys.readouterr().out  # no markup
 
@@ -120,7 +122,7 @@ READ: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("model", ["m.keras", "m.laminar"])
-@pytest.mark.parametrize("given", ["x.npy", "x.csv", "x.json"])
+@pytest.mark.parametrize("given", ["x.npy", "x.csv", "x.json", "x.npz"])
 def test_predictions(
     model: str, given: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -335,6 +337,11 @@ def test_a_server_answers(name: str, files: Path) -> None:
             assert found["error"]
         status, found = post(f"{address}/other", {})
         assert status == 404
+        deletion = urllib.request.Request(f"{address}/", method="DELETE")
+        with pytest.raises(urllib.error.HTTPError, match="501") as told:
+            urllib.request.urlopen(deletion, timeout=20)
+        with told.value as reply:
+            assert "DELETE" in json.loads(reply.read())["error"]
         status, _ = post(address, b"", **{"Content-Length": str(1 << 40)})
         assert status == 413
         assert post(address, {"inputs": X.tolist()})[0] == 200  # it goes on
@@ -346,7 +353,8 @@ def test_a_server_asks_for_its_token(files: Path, tmp_path: Path) -> None:
     with answering(files / "m.laminar", token_file=str(secret)) as address:
         question = {"inputs": X.tolist()}
         assert post(address, question)[0] == 401
-        assert post(address, question, Authorization="Bearer correct")[0] == 401
+        status, told = post(address, question, Authorization="Bearer correct")
+        assert (status, told["error"].partition(":")[0]) == (401, "the token is another")
         assert post(address, question, Authorization="Bearer correct horse battery")[0] == 200
     secret.write_text("short")
     with (
@@ -356,7 +364,9 @@ def test_a_server_asks_for_its_token(files: Path, tmp_path: Path) -> None:
         pass
 
 
-def test_a_server_answers_over_https(files: Path, tmp_path: Path) -> None:
+def test_a_server_answers_over_https(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("cryptography")
     make_authority(tmp_path)
     make_certificate(tmp_path, "server")
@@ -370,6 +380,13 @@ def test_a_server_answers_over_https(files: Path, tmp_path: Path) -> None:
         np.testing.assert_allclose(found, np.load(files / "expected.npy"), rtol=1e-6, atol=1e-6)
         with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
             urllib.request.urlopen(address, timeout=20, context=ssl.create_default_context())
+        with pytest.raises(ConnectionError):  # no HTTPS
+            urllib.request.urlopen(address.replace("https", "http"), timeout=20)
+        with urllib.request.urlopen(request, timeout=20, context=trusting) as reply:
+            assert reply.status == 200  # it goes on
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert all(line.startswith("laminar: 127.0.0.1: no question came: ") for line in told)
 
 
 @pytest.mark.parametrize(
@@ -378,6 +395,7 @@ def test_a_server_answers_over_https(files: Path, tmp_path: Path) -> None:
         ({"key": "{0}/token"}, "no certificate"),
         ({"certificate": "{0}/none.pem"}, r"none\.pem"),
         ({"certificate": "{0}/token"}, "cannot be used"),
+        ({"certificate": "{0}/token"}, "--key"),
     ],
 )
 def test_certificates_that_cannot_be_used(
