@@ -13,8 +13,10 @@ from .devices import Device as Device
 from .devices import device as device
 from .devices import list_devices as list_devices
 from .devices import register_device as register_device
+from .devices import register_transport as register_transport
 from .devices import set_device_count as set_device_count
 from .devices import unregister_device as unregister_device
+from .devices import unregister_transport as unregister_transport
 from .functions import PYTHON_VALUE as PYTHON_VALUE
 from .functions import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE
 from .functions import ConcreteFunction as ConcreteFunction

@@ -23,3 +23,6 @@ from .registry import unregister_device as unregister_device
 from .registry import with_types as with_types
 from .remote import RemoteDevice as RemoteDevice
 from .scope import device as device
+from .transports import register_transport as register_transport
+from .transports import transferred as transferred
+from .transports import unregister_transport as unregister_transport

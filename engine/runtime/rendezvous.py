@@ -19,8 +19,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..devices import Device
-from ..errors import AbortedError, DeadlineExceededError, InvalidArgumentError, LaminarError
+from ..devices import Device, transferred
+from ..errors import (
+    AbortedError,
+    DeadlineExceededError,
+    InternalError,
+    InvalidArgumentError,
+    LaminarError,
+)
 from ..graph import DeviceSpec
 
 _KEY = re.compile(r"([^;]+);([0-9a-f]{16});([^;]+);([^;]+);(\d+):(\d+)", re.ASCII)
@@ -231,9 +237,11 @@ class Rendezvous:
         source = self._devices.get(key.send_device)
         if target is not None and source is not None and not arrival.is_dead:
             try:
-                arrival = Arrival(target.receive(arrival.value, source))
+                arrival = Arrival(transferred(arrival.value, source, target))
             except LaminarError as error:
                 arrival = Arrival(error=error)
+            except Exception as cause:  # of a transport that is not laminar's
+                arrival = Arrival(error=InternalError(f"{key}: the transport failed: {cause!r}"))
         pair = key.send_device, key.recv_device
         with self._lock:
             self.num_received[pair] = self.num_received.get(pair, 0) + 1
