@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import signal
 import threading
 import time
 from collections.abc import Collection, Generator, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import hypothesis
 import pytest
-from _pytest.runner import runtestprotocol  # as plugins that run tests again do: there is no other
 from xdist.scheduler import LoadScopeScheduling
 
 from . import keras_on_jax
@@ -23,7 +23,7 @@ os.environ.setdefault("KERAS_BACKEND", "numpy")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # its code is compiled to run once
 # What the compiler gets wrong is an error here, not a reason to run without it.
 os.environ.setdefault("LAMINAR_FALLBACK", "never")
-# The libraries that tests compare with have one thread: there is a worker on each core. They read
+# The libraries that tests compare with have one thread: workers use all cores. They read
 # this when they are imported, so it stands here and not in a hook.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault(
@@ -61,13 +61,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(session.config, "cache"):  # there is none with -p no:cacheprovider
         os.environ.setdefault("LAMINAR_CACHE", str(session.config.cache.mkdir("laminar")))
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell does that to its jobs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One for each core; none for a single file, which is done before they have started."""
+    """One more than cores, for some tests wait for other processes most of their time.
+
+    None for a single file, which is done before they have started.
+    """
     if len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py"):
         return 0
-    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+    return min(len(os.sched_getaffinity(0)) + 1, _MOST_WORKERS)
 
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # has no types of its own
@@ -136,14 +141,37 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     To write, send and read three reports takes longer than most tests do.
     """
     option = item.config.option
-    if not hasattr(item.config, "workerinput") or option.durations is not None or option.xmlpath:
+    asked = option.durations is not None or option.xmlpath or option.setupshow or option.setuponly
+    if not hasattr(item.config, "workerinput") or asked:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+    for report in _reports(item, nextitem):
         if report.when == "call" or not report.passed:
             item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
+    """Run a test, as pytest does: those of its set-up, call and end."""
+
+    def report(when: Literal["setup", "call", "teardown"], hook: Any, **given: Any) -> Any:
+        call = pytest.CallInfo.from_call(
+            lambda: hook(item=item, **given),
+            when=when,
+            reraise=(pytest.exit.Exception, KeyboardInterrupt),
+        )
+        return item.ihook.pytest_runtest_makereport(item=item, call=call)
+
+    set_up = report("setup", item.ihook.pytest_runtest_setup)
+    yield set_up
+    if set_up.passed:
+        yield report("call", item.ihook.pytest_runtest_call)
+    is_last = item.session.shouldfail or item.session.shouldstop
+    following = None if is_last else nextitem
+    yield report("teardown", item.ihook.pytest_runtest_teardown, nextitem=following)
+    if isinstance(item, pytest.Function):
+        item.funcargs = {}  # what fixtures gave lives no longer than the test
 
 
 @pytest.hookimpl(tryfirst=True)
