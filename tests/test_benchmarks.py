@@ -506,3 +506,6 @@ def test_placements(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["priority", "simulated", "learned"]
     assert lines[0].endswith("on 1 of 2 devices")
+    assert placements.main(["--random", "1", "--devices", "2", "--steps", "20"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["random", "priority", "simulated", "learned"]

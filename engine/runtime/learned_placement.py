@@ -5,9 +5,9 @@ first runs are these, each an ordinary step of the user's:
 
     1                warm-up
     2, 3             traced: the cost model learns what each operation takes (cost.py)
-    then, by trial   one warm-up and `_TRIAL_RUNS` measured runs of each proposal: the simulated
+    then, in turns   one warm-up and `_TRIAL_RUNS` measured runs of each proposal: the simulated
                      placement, a search with the measured costs (placement_search.py), and all
-                     on one device.
+                     on one device. In turns, so that what else the machine does meets all alike.
 
 The proposal with the smallest median is kept, and written to `SessionConfig.placement_file`: a
 session that runs the same step on the same devices later takes it from there, and tries nothing.
@@ -197,7 +197,7 @@ class LearningPlan:
         return found
 
     def _take(self, number: int, seconds: float) -> None:
-        """Note how long a run took, and go on to the next trial when there were enough."""
+        """Note how long a run took, and go on to the next trial until there were enough."""
         with self._lock:
             if not self._trials:
                 self._trials = self._proposed()
@@ -205,12 +205,11 @@ class LearningPlan:
                 return  # of another thread, for a trial that is over
             else:
                 self._trials[number].seconds.append(seconds)
-                if len(self._trials[number].seconds) <= _TRIAL_RUNS:
-                    return
-                self._trial += 1
-            if self._trial < len(self._trials):
+                self._trial = (number + 1) % len(self._trials)
+            if any(len(trial.seconds) <= _TRIAL_RUNS for trial in self._trials):
                 self.current = self._trials[self._trial].plan
                 return
+            self._trial = len(self._trials)
             choices: Mapping[str, str] = self._simulated
             if self._trials:  # otherwise no proposal has room: it stays as it is
                 best = min(self._trials, key=lambda t: statistics.median(t.seconds[1:]))
