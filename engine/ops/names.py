@@ -95,8 +95,8 @@ _DECLARED: Mapping[str, str] = {
         "Asinh Acosh Atanh Sigmoid Sinc Erf Erfc Erfinv Lgamma Digamma Polygamma BesselI"
     ),
     "ops.math.fft": "Fft Rfft Irfft",
-    "ops.math.incomplete_beta": "Betainc",
-    "ops.math.incomplete_gamma": "Igamma Igammac IgammaGradA",
+    "ops.math.incomplete_beta": "Betainc BetaincGradA",
+    "ops.math.incomplete_gamma": "Igamma Igammac IgammaGradA IgammaBendA",
     "ops.math.normal_quantile": "Ndtri",
     "ops.math.numbers": (
         "CopySign SignBit NextAfter NextAfterHalf Heaviside Gcd Lcm ClipByValue NanToNum Ldexp"
@@ -105,7 +105,7 @@ _DECLARED: Mapping[str, str] = {
         "KeptShape Sum Mean Variance Prod Max Min All Any LogSumExp EuclideanNorm CountNonzero "
         "ArgMax ArgMin"
     ),
-    "ops.math.zeta": "Zeta PolygammaOf",
+    "ops.math.zeta": "Zeta ZetaSlope PolygammaOf",
     "ops.nn.activations": (
         "ReluGrad Relu Relu6Grad Relu6 HardTanhGrad HardTanh HardSigmoidGrad HardSigmoid "
         "SparseSigmoidGrad SparseSigmoid LeakyReluGrad LeakyRelu HardShrinkGrad HardShrink "

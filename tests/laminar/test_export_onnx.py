@@ -258,6 +258,7 @@ _REFUSED = {
     *("Atan2", "BesselI", "CopySign", "Digamma", "Erfinv", "Lgamma", "NextAfter", "Polygamma"),
     *("Angle", "Complex", "SignBit"),
     *("BesselIe", "Betainc", "Igamma", "IgammaGradA", "Igammac", "Ndtri", "PolygammaOf", "Zeta"),
+    *("BetaincGradA", "IgammaBendA", "ZetaSlope"),
 }
 # Attributes that have no default.
 _ATTRIBUTES: dict[str, dict[str, Any]] = {
@@ -266,6 +267,7 @@ _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "LeakyRelu": {"negative_slope": 0.2},
     "NanToNum": {"nan": 0.0, "posinf": 1.0, "neginf": -1.0},
     "Polygamma": {"n": 1},
+    "ZetaSlope": {"order": 1},
     "RootQuotient": {"epsilon": 1e-3},
     "Threshold": {"threshold": 0.5, "value": 0.1},
 }

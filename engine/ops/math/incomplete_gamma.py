@@ -31,6 +31,7 @@ _TEMME = (
 )
 # Weights of the central difference of sixth order, and its step as a part of sqrt(a).
 _DIFFERENCE, _STEP = (3 / 4, -3 / 20, 1 / 60), 0.05
+_FINE_STEP = 0.02
 
 
 def in_double_pairs(fn: Callable[..., Array]) -> Callable[..., Array]:
@@ -172,6 +173,26 @@ def lower_gamma_slope(xp: Any, a: Array, x: Array) -> Array:
     return xp.where(usual, y, xp.where((a > 0) & ((x == 0) | (x == xp.inf)), 0.0, xp.nan))
 
 
+def slope_of(fn: Callable[[Array], Array], xp: Any, a: Array, x: Array) -> Array:
+    """The derivative of `fn` at `a` by differences, of a function like x**a or those of its kind.
+
+    They change over the distance sqrt(a), or for small a over a and 1 / |log(x)|.
+    """
+    step = _FINE_STEP * xp.minimum(a, xp.sqrt(a)) / (1 + xp.minimum(a, 1.0) * xp.abs(xp.log(x)))
+    parts = (w * (fn(a + k * step) - fn(a - k * step)) for k, w in enumerate(_DIFFERENCE, 1))
+    found: Array = sum(parts) / step
+    return found
+
+
+@in_double_pairs
+def lower_gamma_bend(xp: Any, a: Array, x: Array) -> Array:
+    """The second derivative of P in a, by differences of the first; NaN where that is."""
+    usual = (a > 0) & (x > 0) & (a < xp.inf) & (x < xp.inf)
+    a1, x1 = xp.where(usual, a, 1.0), xp.where(usual, x, 1.0)
+    y = slope_of(lambda b: lower_gamma_slope(xp, b, x1), xp, a1, x1)
+    return xp.where(usual, y, xp.where((a > 0) & ((x == 0) | (x == xp.inf)), 0.0, xp.nan))
+
+
 def _density(a: Tensor, x: Tensor) -> Tensor:
     """dP/dx = x**(a - 1) exp(-x) / gamma(a)."""
     found: Tensor = elementary.exp(elementary.xlogy(a - 1, x) - x - elementary.lgamma(a))
@@ -180,13 +201,26 @@ def _density(a: Tensor, x: Tensor) -> Tensor:
 
 def _slope_grad(op: OpView, dy: Tensor) -> Grads:
     a, x = op.inputs
-    return None, dy * _density(a, x) * (elementary.log(x) - elementary.digamma(a))
+    by_x = _density(a, x) * (elementary.log(x) - elementary.digamma(a))
+    return dy * _igamma_bend(a, x), dy * by_x
 
 
+def _bend_grad(op: OpView, dy: Tensor) -> Grads:
+    a, x = op.inputs
+    off = elementary.log(x) - elementary.digamma(a)
+    return None, dy * _density(a, x) * (off * off - elementary.polygamma(1, a))
+
+
+_igamma_bend: OpDef = elementwise(
+    "IgammaBendA",
+    "y = the second derivative of P in a, which has a gradient with respect to x alone.",
+    scalar=lambda s, a, x: s.lower_gamma_bend(a, x),
+    grad=_bend_grad,
+    dtypes=FLOATING,
+)
 igamma_slope: OpDef = elementwise(
     "IgammaGradA",
-    "y = dP/da, the slope of the lower incomplete gamma function in its first argument, "
-    "which has a gradient with respect to x alone.",
+    "y = dP/da, the slope of the lower incomplete gamma function in its first argument.",
     scalar=lambda s, a, x: s.lower_gamma_slope(a, x),
     grad=_slope_grad,
     dtypes=FLOATING,

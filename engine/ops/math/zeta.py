@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ...graph import FLOATING, Array
+from ...graph import FLOATING, Array, OpView, Tensor
 from ..core.elementwise import elementwise
-from ..core.registry import OpDef
+from ..core.registry import Grads, OpDef
 from .gamma import digamma, lgamma
 from .incomplete_gamma import in_double_pairs
 
@@ -52,6 +53,46 @@ def hurwitz(xp: Any, s: Array, q: Array) -> Array:
     return xp.where((s > 1) & (q == xp.inf), 0.0, y)
 
 
+def hurwitz_slope(xp: Any, s: Array, q: Array, order: int) -> Array:
+    """The derivative of that order of `hurwitz` in s, for s > 1 and q > 0; NaN elsewhere.
+
+    The formula for s + t as power series in t: (q + n)**-t = exp(-t log(q + n)).
+    """
+    return in_double_pairs(lambda xp, s, q: _slope(xp, s, q, order))(xp, s, q)
+
+
+def _slope(xp: Any, s: Array, q: Array, order: int) -> Array:
+    usual = (s > 1) & (q > 0) & (s < xp.inf) & (q < xp.inf)
+    s1, q1 = xp.where(usual, s, 2.0), xp.where(usual, q, 1.0)
+
+    def power(base: Array) -> list[Array]:
+        log, terms = xp.log(base), [base**-s1]
+        for k in range(1, order + 1):
+            terms.append(terms[-1] * -log / k)
+        return terms
+
+    def times(a: list[Array], b: list[Array]) -> list[Array]:
+        return [sum(a[i] * b[k - i] for i in range(k + 1)) for k in range(order + 1)]
+
+    def plus_t(a: Array) -> list[Array]:
+        return [a, *(xp.full_like(a, 1.0 if k == 1 else 0.0) for k in range(1, order + 1))]
+
+    w = q1 + _TERMS
+    tail = power(w)
+    # 1 / (s - 1 + t) is the geometric series
+    inverse = [(-1.0) ** k / (s1 - 1) ** (k + 1) for k in range(order + 1)]
+    parts = [*(power(q1 + n) for n in range(_TERMS))]
+    parts += [[w * y for y in times(tail, inverse)], [0.5 * y for y in tail]]
+    factor = [y / w for y in times(tail, plus_t(s1))]
+    for k, c in enumerate(_EULER, 1):
+        parts.append([c * y for y in factor])
+        more = times(plus_t(s1 + (2 * k - 1)), plus_t(s1 + 2 * k))
+        factor = [y / (w * w) for y in times(factor, more)]
+    total = sum(part[order] for part in parts) * math.factorial(order)
+    y = xp.where(usual, total, xp.nan)
+    return xp.where((s > 1) & (q == xp.inf), 0.0, y)
+
+
 @in_double_pairs
 def polygamma_of(xp: Any, n: Array, x: Array) -> Array:
     """The n-th derivative of digamma, (-1)**(n + 1) n! zeta(n + 1, x); NaN for what is no order."""
@@ -62,11 +103,37 @@ def polygamma_of(xp: Any, n: Array, x: Array) -> Array:
     return xp.where(n == 0, digamma(xp, x), xp.where(order, y, xp.nan))
 
 
+def _zeta_scalar(s: Any, x: Any, q: Any, *, order: int) -> Any:
+    return s.hurwitz_slope(x, q, order)
+
+
+def _zeta_slope_grad(op: OpView, dy: Tensor) -> Grads:
+    (x, q), order = op.inputs, op.attrs["order"]
+    # d/dq of the sum is -x zeta(x + 1, q), whose derivatives in x follow from the product rule
+    above = _zeta_slope(x + 1, q, order=order) * x
+    below = zeta(x + 1, q) if order == 1 else _zeta_slope(x + 1, q, order=order - 1)
+    return dy * _zeta_slope(x, q, order=order + 1), -dy * (above + order * below)
+
+
+_zeta_slope: OpDef = elementwise(
+    "ZetaSlope",
+    "y = the derivative of some order of sum over n >= 0 of (q + n)**-x, in x.",
+    scalar=_zeta_scalar,
+    grad=_zeta_slope_grad,
+    dtypes=FLOATING,
+)
+
+
+def _zeta_grad(op: OpView, dy: Tensor) -> Grads:
+    x, q = op.inputs
+    return dy * _zeta_slope(x, q, order=1), -dy * x * zeta(x + 1, q)
+
+
 zeta: OpDef = elementwise(
     "Zeta",
-    "y = sum over n >= 0 of (q + n)**-x; its gradient is that of q alone.",
+    "y = sum over n >= 0 of (q + n)**-x.",
     scalar=lambda s, x, q: s.hurwitz(x, q),
-    grad=lambda op, dy: (None, -dy * op.inputs[0] * zeta(op.inputs[0] + 1, op.inputs[1])),
+    grad=_zeta_grad,
     dtypes=FLOATING,
 )
 polygamma: OpDef = elementwise(

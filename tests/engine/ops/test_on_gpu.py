@@ -27,8 +27,10 @@ from .test_catalogue import OURS
 DEPENDS_ON_VALUES = {
     "BandPartBy",
     "Betainc",
+    "BetaincGradA",
     "Eig",
     "Igamma",
+    "IgammaBendA",
     "IgammaGradA",
     "Igammac",
     "MatrixLogarithm",

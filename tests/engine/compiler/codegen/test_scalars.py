@@ -29,6 +29,7 @@ ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
     "BesselI": [{"order": 1}],
     "BesselIe": [{"order": 1}],
     "Polygamma": [{"n": 1}],
+    "ZetaSlope": [{"order": 1}],
     "NanToNum": [{"nan": 0.5, "posinf": 3.0e38, "neginf": -2.0}],
     "Threshold": [{"threshold": 0.25, "value": -3.0}],
     "ThresholdGrad": [{"threshold": 0.25, "value": -3.0}],
@@ -40,7 +41,8 @@ ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
 # What has no native code yet, by element type.
 SPECIAL = {
     *("BesselI", "BesselIe", "Betainc", "Digamma", "Erfinv", "Igamma", "IgammaGradA", "Igammac"),
-    *("Lgamma", "Ndtri", "Polygamma", "PolygammaOf", "Zeta"),
+    *("Lgamma", "Ndtri", "Polygamma", "PolygammaOf", "Zeta", "ZetaSlope"),
+    *("BetaincGradA", "IgammaBendA"),
 }
 NOT_LOWERED = {
     "float32": {"Complex", *SPECIAL},
@@ -128,6 +130,7 @@ def test_the_protocol_is_known() -> None:
     names = [n for n, f in inspect.getmembers(Scalars, inspect.isfunction) if n[0] != "_"]
     missing = {*("bessel_i", "complex", "digamma", "erfinv", "gcd", "imag", "lcm", "lgamma")}
     missing |= {"polygamma", "real", "bessel_ie", "hurwitz", "incomplete_beta", "lower_gamma"}
+    missing |= {"hurwitz_slope", "incomplete_beta_slope", "lower_gamma_bend"}
     missing |= {"lower_gamma_slope", "normal_quantile", "polygamma_of", "upper_gamma"}
     for name in [*names, "no_such_function"]:
         if name in missing or name not in names:

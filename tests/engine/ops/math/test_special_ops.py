@@ -38,9 +38,11 @@ STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
 @pytest.mark.parametrize(
     ("fn", "reference", "inputs", "second"),
     [
-        pytest.param(ig.igamma, sp.gammainc, (A, X), False, id="igamma"),
-        pytest.param(ig.igammac, sp.gammaincc, (A, X), False, id="igammac"),
-        pytest.param(ig.igamma, sp.gammainc, (A[:, :1], X), False, id="igamma-broadcast"),
+        pytest.param(ig.igamma, sp.gammainc, (A, X), True, id="igamma"),
+        pytest.param(ig.igammac, sp.gammaincc, (A, X), True, id="igammac"),
+        pytest.param(ig.igamma, sp.gammainc, (A[:, :1], X), True, id="igamma-broadcast"),
+        pytest.param(ib.betainc, sp.betainc, (A, B, U), False, id="betainc-all"),
+        pytest.param(z.zeta, sp.zeta, (S, X), True, id="zeta-both"),
         pytest.param(b.i0e, sp.i0e, (Y,), True, id="i0e"),
         pytest.param(b.i1e, sp.i1e, (Y,), True, id="i1e"),
         pytest.param(nq.normal_quantile, sp.ndtri, (U,), True, id="ndtri"),
@@ -98,6 +100,40 @@ def test_slope_of_the_incomplete_gamma_function(a: float) -> None:
     expected = sum(w * (sp.gammainc(a + k * h, x) - sp.gammainc(a - k * h, x)) for k, w in STENCIL)
     found = ig.lower_gamma_slope(np, np.full_like(x, a), x)
     np.testing.assert_allclose(found, expected / h, rtol=2e-7)
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_derivatives_of_zeta(order: int) -> None:
+    """By differences of those of one order less; of zeta(s, 1) by what is known of them."""
+    s, q = rng.uniform(1.05, 8, 50), np.exp(rng.uniform(-3, 4, 50))
+    h = 1e-3 * (s - 1)
+
+    def below(s: Any) -> Any:
+        return z.hurwitz_slope(np, s, q, order - 1) if order > 1 else sp.zeta(s, q)
+
+    expected = sum(w * (below(s + k * h) - below(s - k * h)) for k, w in STENCIL) / h
+    np.testing.assert_allclose(z.hurwitz_slope(np, s, q, order), expected, rtol=1e-8)
+    # zeta'(2) = pi**2 / 6 (gamma + log(2 pi) - 12 log(A)), with the constant of Glaisher
+    constant = math.log(1.2824271291006226)
+    known = math.pi**2 / 6 * (np.euler_gamma + math.log(2 * math.pi) - 12 * constant)
+    two, one = np.array([2.0]), np.array([1.0])
+    np.testing.assert_allclose(z.hurwitz_slope(np, two, one, 1), [known], rtol=1e-13)
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("a", [1e-3, 0.1, 1.0, 20.0, 3e3])
+def test_slope_of_the_incomplete_beta_function(a: float) -> None:
+    """For b = 1 I is x**a, and for a whole b a polynomial times that."""
+    x = np.array([1e-8, 0.01, 0.3, 0.9, 0.999])
+    ones = np.ones_like(x)
+    found = ib.beta_slope(np, a * ones, ones, x)
+    np.testing.assert_allclose(found, x**a * np.log(x), rtol=1e-7, atol=1e-9)
+    found = ib.beta_slope(np, a * ones, 2 * ones, x)  # I = x**a (1 + a (1 - x))
+    expected = x**a * (np.log(x) * (1 + a * (1 - x)) + 1 - x)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    ends = ib.beta_slope(np, np.full(3, a), np.full(3, 2.0), np.array([0.0, 1.0, 1.5]))
+    np.testing.assert_array_equal(ends, [0.0, 0.0, NAN])
 
 
 @pytest.mark.usefixtures("quiet")
