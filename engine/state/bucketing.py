@@ -107,14 +107,14 @@ def bucket(
             close = group(*(q.close() for q in queues))
             cancel = group(*(q.close(cancel_pending_enqueues=True) for q in queues))
         add_queue_runner(QueueRunner(queues[0], [enqueue] * num_threads, close, cancel))
-        return _batches(
+        number, *parts = _batches(
             queues,
             sizes,
             capacity,
-            names,
             None if shared_name is None else f"{shared_name}_batches",
             up_to=allow_smaller_final_batch,
         )
+    return number, _as_given(tensors, names, parts)
 
 
 def _for_each(what: str, value: Any, count: int, who: str) -> list[int]:
@@ -154,11 +154,10 @@ def _batches(
     queues: Sequence[QueueBase],
     sizes: Sequence[int],
     capacity: int,
-    names: list[str] | None,
     shared_name: str | None,
     *,
     up_to: bool,
-) -> tuple[Tensor, Any]:
+) -> Any:
     """The queue of batches, which a thread for each bucket fills; takes a batch from it."""
     taken = [
         _parts(q.dequeue_up_to(n) if up_to else q.dequeue_many(n))
@@ -174,10 +173,14 @@ def _batches(
     )
     enqueues = [batches.enqueue([constant(i, int32), *parts]) for i, parts in enumerate(taken)]
     add_queue_runner(QueueRunner(batches, enqueues))
-    number, *parts = batches.dequeue()
+    return batches.dequeue()
+
+
+def _as_given(tensors: Any, names: list[str] | None, parts: list[Tensor]) -> Any:
+    """The parts of a batch in the form that an example was given in: one, a list, or a dict."""
     if names is not None:
-        return number, dict(zip(names, parts, strict=True))
-    return number, parts[0] if len(parts) == 1 else parts
+        return dict(zip(names, parts, strict=True))
+    return parts if isinstance(tensors, list | tuple) else parts[0]
 
 
 def _parts(value: Any) -> list[Any]:
@@ -261,6 +264,4 @@ def bucket_by_sequence_length(
             shared_name,
             name,
         )
-    if names is not None:
-        return lengths, dict(zip(names, parts, strict=True))
-    return lengths, parts[0] if len(parts) == 1 else parts
+    return lengths, _as_given(tensors, names, parts)

@@ -83,6 +83,22 @@ def test_many_threads_and_a_condition(graph: Graph) -> None:
     assert all((b % 2 == w).all() for w, b in found)
 
 
+def test_batches_have_the_form_of_an_example(graph: Graph) -> None:
+    """As in TensorFlow: a list of one gives a list of one."""
+    n = numbers(4)
+    for given in (n, [n], [n, n], {"n": n}):
+        for found in (
+            bucket(given, mod(n, constant(2)), 2, 2)[1],
+            bucket_by_sequence_length(n, given, 2, [2])[1],
+        ):
+            assert type(found) is (dict if isinstance(given, dict) else type(found))
+            if isinstance(given, list):
+                assert isinstance(found, list)
+                assert len(found) == len(given)
+            else:
+                assert not isinstance(found, list)
+
+
 def test_sequences_of_similar_lengths(graph: Graph) -> None:
     """Lengths 0 to 39; those below 10, below 20, and the others are padded to their longest."""
     n = numbers(40)
