@@ -107,7 +107,7 @@ def _slope_grad(op: OpView, dy: Tensor) -> Grads:
     return None, None, dy * _density(a, b, x) * off
 
 
-_beta_slope: OpDef = elementwise(
+betainc_slope: OpDef = elementwise(
     "BetaincGradA",
     "y = dI/da, the slope of the incomplete beta function in its first argument, "
     "which has a gradient with respect to x alone.",
@@ -119,8 +119,8 @@ _beta_slope: OpDef = elementwise(
 
 def _betainc_grad(op: OpView, dy: Tensor) -> Grads:
     a, b, x = op.inputs
-    by_b = _beta_slope(b, a, 1 - x)  # I(a, b, x) = 1 - I(b, a, 1 - x)
-    return dy * _beta_slope(a, b, x), -dy * by_b, dy * _density(a, b, x)
+    by_b = betainc_slope(b, a, 1 - x)  # I(a, b, x) = 1 - I(b, a, 1 - x)
+    return dy * betainc_slope(a, b, x), -dy * by_b, dy * _density(a, b, x)
 
 
 betainc: OpDef = elementwise(

@@ -202,7 +202,7 @@ def _density(a: Tensor, x: Tensor) -> Tensor:
 def _slope_grad(op: OpView, dy: Tensor) -> Grads:
     a, x = op.inputs
     by_x = _density(a, x) * (elementary.log(x) - elementary.digamma(a))
-    return dy * _igamma_bend(a, x), dy * by_x
+    return dy * igamma_bend(a, x), dy * by_x
 
 
 def _bend_grad(op: OpView, dy: Tensor) -> Grads:
@@ -211,7 +211,7 @@ def _bend_grad(op: OpView, dy: Tensor) -> Grads:
     return None, dy * _density(a, x) * (off * off - elementary.polygamma(1, a))
 
 
-_igamma_bend: OpDef = elementwise(
+igamma_bend: OpDef = elementwise(
     "IgammaBendA",
     "y = the second derivative of P in a, which has a gradient with respect to x alone.",
     scalar=lambda s, a, x: s.lower_gamma_bend(a, x),

@@ -32,6 +32,19 @@ def gamma_slope(a: Any, x: Any) -> Any:
     return sum(parts) / h
 
 
+def gamma_bend(a: Any, x: Any) -> Any:
+    h = 1e-2  # of the second derivative to sixth order
+    parts = [w * (sp.gammainc(a + k * h, x) + sp.gammainc(a - k * h, x)) for k, w in SECOND]
+    return (sum(parts) - 49 / 18 * sp.gammainc(a, x)) / (h * h)
+
+
+def beta_slope(a: Any, b: Any, x: Any) -> Any:
+    h = 2e-3
+    parts = [w * (sp.betainc(a + k * h, b, x) - sp.betainc(a - k * h, b, x)) for k, w in STENCIL]
+    return sum(parts) / h
+
+
+SECOND = ((1, 3 / 2), (2, -3 / 20), (3, 1 / 90))
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
 
 
@@ -57,6 +70,8 @@ def test_op(fn: Any, reference: Any, inputs: Any, second: bool) -> None:
     [
         pytest.param(ib.betainc, sp.betainc, (A, B), U, id="betainc"),
         pytest.param(ig.igamma_slope, gamma_slope, (A,), X, id="igamma-slope"),
+        pytest.param(ig.igamma_bend, gamma_bend, (A,), X, id="igamma-bend"),
+        pytest.param(ib.betainc_slope, beta_slope, (A, B), U, id="betainc-slope"),
         pytest.param(z.zeta, sp.zeta, (S,), X, id="zeta"),
         pytest.param(z.polygamma, sp.polygamma, (N,), X, id="polygamma"),
     ],
