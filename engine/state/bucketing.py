@@ -73,7 +73,7 @@ def bucket(
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     number = engine.range_input_producer(6, shuffle=False).dequeue()
         ...     number.set_shape(())
-        ...     which, numbers = engine.bucket([number], number % 2, batch_size=2, num_buckets=2)
+        ...     which, numbers = engine.bucket(number, number % 2, batch_size=2, num_buckets=2)
         ...     session.run(engine.local_variables_initializer())
         ...     threads = engine.start_queue_runners(session)
         ...     len(set(session.run(numbers) % 2))

@@ -17,7 +17,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.nn import convolution
 
 from ..typing import TensorLike
-from .arguments import floating_pair, known_size, one_of, pair, tensor, tensors
+from .arguments import Scalar, floating_pair, known_size, one_of, pair, tensor, tensors
 from .recording import public
 
 __all__ = [
@@ -64,6 +64,7 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
         dtype = x1.dtype  # a short way, which the commonest products take
         if dtype is x2.dtype and dtype in INEXACT:
             return matmul_nd(x1, x2)
+    x1, x2 = (x if isinstance(x, Scalar) else tensor(x) for x in (x1, x2))  # converted once
     one, other = (tensor(x).dtype for x in (x1, x2))
     given = tensors([x1, x2])
     if one == other == int8 and given[0].shape.rank and given[1].shape.rank == 2:

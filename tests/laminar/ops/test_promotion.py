@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar import config, ops
+from laminar import config, engine, ops
+
+
+def test_operands_are_converted_once() -> None:
+    """So a variable is read once, and an array copied once."""
+    w = engine.Variable(np.eye(3, dtype="float32"))
+    for op in (ops.matmul, ops.dot, ops.add, ops.maximum, ops.outer):
+        f = engine.function(lambda x, op=op: op(x, w))
+        operations = f.concrete(engine.TensorSpec([3, 3], "float32")).graph.operations
+        assert [o.type for o in operations].count("ReadVariable") == 1
 
 
 def of(dtype: str) -> Any:
