@@ -112,6 +112,11 @@ def pin(cores: list[int]) -> None:
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """This interpreter's version and those of `packages`, which are installed."""
-    return {name: metadata.version(name) for name in packages} | {
-        "python": platform.python_version()
-    }
+    return {name: _version(name) for name in packages} | {"python": platform.python_version()}
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # a build of it for processors alone, as TensorFlow has
+        return metadata.version(f"{package}-cpu")

@@ -26,6 +26,7 @@ STEPS = {
     "cluster-step": "step over the client's own task and another, grpc session",
     "cluster-step-remote": "step over two other tasks, grpc session",
 }
+OVER_TCP = "-tcp"  # ends the names of what is done as if each task were on a host of its own
 GOALS = {"cluster-step-remote": 1.5e-3, "cluster-register": 0.1}
 FIRST_STEP = "cluster-first-step"
 REGISTER = "cluster-register"
@@ -33,6 +34,11 @@ GRAPHS = {
     FIRST_STEP: f"first step of {NODES} nodes on another task, beyond a second step",
     REGISTER: f"RegisterGraph of {NODES} nodes, on another task",
 }
+
+
+def over_tcp(title: str) -> str:
+    """The title of a workload that goes over TCP."""
+    return f"{title}, over TCP"
 
 
 def parameter_server(width: int) -> str:

@@ -135,17 +135,30 @@ def moved() -> Iterator[Workload]:
 
 def over_tasks() -> Iterator[Workload]:
     """Steps on clusters."""
-    for name, title in tasks.STEPS.items():
-        nothing, goal = problems.nothing, tasks.GOALS.get(name)
-        yield Workload(name, title, nothing, nothing, is_finite, goal_seconds=goal)
-    for width in tasks.WIDTHS:
-        yield Workload(
+    found = [
+        Workload(
+            name,
+            title,
+            problems.nothing,
+            problems.nothing,
+            is_finite,
+            goal_seconds=tasks.GOALS.get(name),
+        )
+        for name, title in tasks.STEPS.items()
+    ]
+    found += [
+        Workload(
             tasks.parameter_server(width),
             tasks.parameter_server_title(width),
             partial(problems.perceptron, (784, width, width, CLASSES), batch=128, batches=1),
             lambda: problems.perceptron((8, 6, CLASSES), batch=4, batches=1),
             trains,
         )
+        for width in tasks.WIDTHS
+    ]
+    for one in found:
+        yield one
+        yield replace(one, name=one.name + tasks.OVER_TCP, title=tasks.over_tcp(one.title))
     for name, title in tasks.GRAPHS.items():
         full = partial(problems.numbers, count=tasks.NODES)
         tiny = partial(problems.numbers, count=10)

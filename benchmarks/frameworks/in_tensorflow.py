@@ -135,9 +135,13 @@ class FirstStep(_TensorFlow):
         return float(found), times[1] - times[0] - (times[2] - times[1])
 
 
-CASES: dict[str, Any] = {
+_STEPS: dict[str, Any] = {
     "cluster-step": partial(Steps, True),
     "cluster-step-remote": partial(Steps, False),
     **{tasks.parameter_server(width): Training for width in tasks.WIDTHS},
+}
+CASES: dict[str, Any] = {
+    **_STEPS,
+    **{name + tasks.OVER_TCP: case for name, case in _STEPS.items()},  # it knows no other way
     tasks.FIRST_STEP: FirstStep,
 }

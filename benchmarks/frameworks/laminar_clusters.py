@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -13,7 +14,7 @@ from laminar import engine, ops, optimizers
 from laminar.distribute import Server, replica_device_setter
 from laminar.distribute.cluster.messages import WIRE_VERSION, messages, write_config
 from laminar.distribute.cluster.peers import RemotePeer
-from laminar.distribute.wire import Channels
+from laminar.distribute.wire import Channels, local_pipe
 from laminar.engine.graph.exchange import export_graph
 
 from .. import tasks
@@ -21,6 +22,12 @@ from ..problems import CLASSES, Problem
 from ..tasks import ClusterCase, free_addresses
 from ..workloads import CHECKED_STEPS
 
+# Has a process take all others to be on other hosts: no two names are the same.
+ELSEWHERE = """
+import secrets
+from laminar.distribute.wire import local_pipe
+local_pipe.boot_id = secrets.token_hex
+"""
 SERVE = """
 import json, sys
 from laminar.distribute import Server
@@ -185,10 +192,26 @@ def chain(count: int, device: str) -> tuple[engine.Graph, Any, Any]:
     return graph, x, y
 
 
-CASES: dict[str, Any] = {
+class OverTcp:
+    """Makes a case whose tasks, and this process, take each other to be on other hosts."""
+
+    def __init__(self, case: Callable[[Problem], _Laminar]) -> None:
+        self._case = case
+
+    def __call__(self, problem: Problem) -> _Laminar:
+        local_pipe.boot_id = secrets.token_hex
+        _Laminar.program = ELSEWHERE + SERVE
+        return self._case(problem)
+
+
+_STEPS: dict[str, Callable[[Problem], _Laminar]] = {
     "cluster-step": partial(Steps, True),
     "cluster-step-remote": partial(Steps, False),
     **{tasks.parameter_server(width): Training for width in tasks.WIDTHS},
+}
+CASES: dict[str, Any] = {
+    **_STEPS,
+    **{name + tasks.OVER_TCP: OverTcp(case) for name, case in _STEPS.items()},
     tasks.FIRST_STEP: FirstStep,
     tasks.REGISTER: Register,
 }

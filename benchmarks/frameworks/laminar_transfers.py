@@ -6,6 +6,7 @@ come and been dropped.
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from laminar.distribute.wire import Channels, TensorClient
+from laminar.distribute.wire import Channels, TensorClient, local_pipe
 from laminar.engine.runtime.rendezvous import Arrival
 
 from ..cases import ROOT, Case
@@ -28,8 +29,10 @@ _SECONDS = 60.0  # for one transfer
 class _Other(Case):
     """Begins the other process; it ends with this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_elsewhere: bool = True) -> None:
         use_all_cores()
+        if is_elsewhere:
+            local_pipe.boot_id = secrets.token_hex  # no two names of hosts are the same
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.transfer_task"],
             cwd=ROOT,
@@ -39,7 +42,7 @@ class _Other(Case):
         )
         assert self._process.stdout is not None
         self.address = self._process.stdout.readline().strip()
-        self.channels = Channels()
+        self.channels = Channels(has_links=True)
 
     def sample(self, number: int) -> float:
         found = []
@@ -54,9 +57,9 @@ class Transfer(_Other):
     """One tensor that is pulled from the other process."""
 
     def __init__(self, way: Way, problem: Problem) -> None:
-        super().__init__()
+        super().__init__(is_elsewhere=not way.shares_memory)
         self._key = str(problem.x.nbytes)
-        self._client = TensorClient(self.channels, shares_memory=way.shares_memory)
+        self._client = TensorClient(self.channels)
         self._came = threading.Event()
         self._arrival = Arrival()
 

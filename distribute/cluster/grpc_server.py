@@ -1,4 +1,4 @@
-"""The server of a task: master, worker and its tensors on one port.
+"""The server of a task: master, worker and its tensors on one port, and links beside it.
 
     NEW --start--> STARTED --stop--> STOPPED
     NEW --stop, join--> STOPPED

@@ -25,8 +25,10 @@ from laminar.engine.errors import (
 )
 from laminar.engine.runtime.workers import WORKERS
 
-from . import links, statuses
+from . import statuses
+from .call_link import CALLS, HELLO, INLINE_BYTES, CallLink, LinkGoneError
 from .credentials import Credentials, check_address
+from .doors import Way
 from .envelopes import (
     DOWNLOAD,
     MARK,
@@ -40,8 +42,6 @@ from .envelopes import (
     sent,
 )
 from .keepalive import USUAL, Keepalive, channel_options
-from .local_calls import HELLO, INLINE_BYTES, CallLink, LinkGoneError
-from .local_pipe import LocalPipe, boot_id
 from .quiet_grpc import grpc
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Pending:
 
 
 class _Connection:
-    """A channel and what calls its methods; `link` is the way to a process of this host."""
+    """A channel and what calls its methods; `link` is for calls that are short."""
 
     def __init__(self, channel: Any) -> None:
         self.channel = channel
@@ -97,8 +97,8 @@ class Channels(Closing):
         keepalive: how soon a connection that is cut off is noticed.
         allow_insecure_network: whether tasks elsewhere are spoken to without credentials.
         limit_bytes: the most that an answer may have.
-        has_links: whether processes of this host are called over sockets of it, once they have
-            answered a call (`local_calls.py`).
+        has_links: whether those who have answered a call are called over sockets from then on
+            (`call_link.py`).
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Channels(Closing):
         self._names = dict(names or {})
         self._allow_insecure_network = allow_insecure_network
         self._limit_bytes = limit_bytes
-        self._has_links = has_links and bool(boot_id())
+        self._has_links = has_links
         self.keepalive = keepalive
         token = None if credentials is None else credentials.token
         shown = () if token is None else (("authorization", f"Bearer {token}"),)
@@ -310,7 +310,7 @@ class Channels(Closing):
             return connection.method(form, method)
 
     def _link(self, address: str, envelope: bytes) -> CallLink | None:
-        """The way to a process of this host, for a call that is short enough; None without one."""
+        """The link for a call that is short enough; None without one."""
         if not self._has_links or len(envelope) > INLINE_BYTES:
             return None
         with self._lock:
@@ -323,7 +323,7 @@ class Channels(Closing):
             return None
 
     def _seek_link(self, address: str) -> None:
-        """Have later calls of a process that has answered go over a socket of this host."""
+        """Have later calls of a task that has answered go over a socket."""
         if not self._has_links:
             return
         with self._lock:
@@ -332,21 +332,21 @@ class Channels(Closing):
                 return
             connection.has_asked = True
 
-        def greet() -> None:
+        def greet(host: bytes) -> tuple[bytes, bytes]:
+            hello = self._method(address, "unary_unary", HELLO)
+            with rpc_errors(address):
+                answer = hello(seal(host), timeout=_HELLO_SECONDS, metadata=self._metadata)
+            _, welcome = open_envelope(answer, address)
+            return welcome[:TICKET_BYTES], welcome[TICKET_BYTES:]
+
+        def seek() -> None:
             try:
-                hello = self._method(address, "unary_unary", HELLO)
-                with rpc_errors(address):
-                    answer = hello(
-                        seal(boot_id().encode()), timeout=_HELLO_SECONDS, metadata=self._metadata
-                    )
-                _, welcome = open_envelope(answer, address)
-                if not welcome:
-                    return
-                pipe = LocalPipe.connect(welcome[TICKET_BYTES:])
-            except (LaminarError, OSError) as cause:  # another container, another user
-                _log.debug("%s is called over the network alone: %s", address, cause)
+                _, _, pipe = self.way(address).find(CALLS, greet)
+            except LaminarError as cause:
+                _log.debug("%s is called over gRPC alone: %s", address, cause)
                 return
-            pipe.send(links.message(links.ATTACH, welcome[:TICKET_BYTES]))
+            if pipe is None:
+                return
             link = CallLink(pipe, self.keepalive)
             with self._lock:
                 if self._open.get(address) is connection:
@@ -354,7 +354,11 @@ class Channels(Closing):
                     return
             link.close()
 
-        WORKERS.start(greet)
+        WORKERS.start(seek)
+
+    def way(self, address: str) -> Way:
+        """How links lead to a task."""
+        return Way(address, self._credentials, self.keepalive)
 
     def _connect(self, address: str) -> Any:
         _, port = check_address(address, self._credentials, self._allow_insecure_network)

@@ -12,6 +12,10 @@ from laminar.engine.errors import InvalidArgumentError
 
 MESSAGE_BYTES = 4 << 20  # gRPC's own limit; what is longer goes in chunks
 
+# gRPC answers pings whatever a process does. Along a link it is Python, and one call of an
+# extension may keep the interpreter for seconds: it gets so many times longer.
+PATIENCE = 4
+
 _LEAST_SECONDS = 0.01
 
 

@@ -1,16 +1,19 @@
-"""A link: what a receiver and a sender of tensors say to each other, over one open stream.
+"""A link: what a receiver and a sender of tensors say to each other, over one open connection.
 
 Receiver: RECV asks for a tensor of a step by its key; TAKEN says that one has come whole; CANCEL
 and CANCEL_STEP that one, or all of a step, are wanted no more. Sender: TENSOR brings a short one;
-READY says where a long one can be fetched, SHARED in which memory of this host it lies (RELEASED, a
-number of that memory, that it is used no more); FAILED brings an error. Each names the number of
-the request, which grows along a link and is never used again. ATTACH, the first message, names the
-link.
+READY says where a long one can be fetched, COMING the same of one that comes at once, in DATA;
+SHARED in which memory of this host it lies (RELEASED, a number of that memory, that it is used no
+more); FAILED brings an error. Each names the number of
+the request, which grows along a link and is never used again; 0 in FAILED says that what came was
+damaged, and ends the connection. ATTACH, the first message, names the link. PING asks for a PONG, a
+sign of life.
 
     message: length u32 | kind u8 | body
     batch:   checksum of the messages u32 | messages
 
-A batch is one message of gRPC: all that has come together while the one before was sent, so that
+Along a socket go packets of messages (`socket_pipe.py`). Without one, a link is a stream of gRPC,
+of which a batch is one message: all that has come together while the one before was sent, so that
 many short tensors share its cost. A `Pipe` carries messages both ways.
 """
 
@@ -19,15 +22,15 @@ from __future__ import annotations
 import queue
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from laminar.engine.errors import DataLossError
 
 from .together import Together, is_held
 
-RECV, TAKEN, CANCEL, CANCEL_STEP, ATTACH, RELEASED = range(1, 7)
-TENSOR, READY, FAILED, SHARED = range(16, 20)
+RECV, TAKEN, CANCEL, CANCEL_STEP, ATTACH, RELEASED, PING = range(1, 8)
+TENSOR, READY, FAILED, SHARED, PONG, COMING, DATA = range(16, 23)
 
 _BATCH_BYTES = 128 << 10  # at which a batch is full
 _MOST_BYTES = 1 << 20  # of a message: a short tensor, its key, its shape
@@ -71,6 +74,11 @@ def numbered(kind: int, number: int, *parts: bytes) -> bytes:
     """A message that begins with a number: of a request or a step."""
     size = _NUMBER.size + sum(map(len, parts))
     return b"".join((_NUMBERED.pack(size, kind, number), *parts))
+
+
+def head_of(kind: int, number: int, num_bytes: int) -> bytes:
+    """What a message begins with of which so many bytes come behind its number."""
+    return _NUMBERED.pack(_NUMBER.size + num_bytes, kind, number)
 
 
 def number_of(body: memoryview) -> tuple[int, memoryview]:
@@ -160,7 +168,7 @@ def parse_messages(view: memoryview) -> Iterator[Message]:
         at += length
 
 
-def messages_in(batches: Iterable[bytes]) -> Iterator[Message]:
+def messages_in(batches: Iterable[bytes]) -> Generator[Message]:
     """The messages of a stream of batches; see `messages_of`."""
     for batch in batches:
         with Together():  # what is answered to it goes together

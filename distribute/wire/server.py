@@ -24,7 +24,10 @@ from laminar.engine.errors import (
     ResourceExhaustedError,
 )
 
+from .call_link import INLINE_BYTES
+from .call_link_service import CallLinkService
 from .credentials import Credentials, check_address, split_address
+from .doors import Door
 from .envelopes import (
     DOWNLOAD,
     MARK,
@@ -40,8 +43,6 @@ from .envelopes import (
     sent,
 )
 from .keepalive import MESSAGE_BYTES, USUAL, Keepalive, server_options
-from .local_call_service import LocalCallService
-from .local_calls import INLINE_BYTES
 from .quiet_grpc import grpc
 from .rates import RateLimit
 from .services import Answer, Call, Gate, Guard, Handler, Service
@@ -173,9 +174,15 @@ class WireServer:
     """
 
     def __init__(
-        self, server: Any, threads: ThreadPoolExecutor, services: tuple[Service, ...], address: str
+        self,
+        server: Any,
+        threads: ThreadPoolExecutor,
+        services: tuple[Service, ...],
+        door: Door,
+        address: str,
     ) -> None:
         self._server, self._threads, self._services = server, threads, services
+        self._door = door
         self.address = address
         self._lock = threading.Lock()  # of the next two
         self._has_started = False
@@ -211,6 +218,7 @@ class WireServer:
         ended = self._server.stop(grace_seconds or None)
         for service in self._services:
             service.close()
+        self._door.close()
         ended.wait()
         self._threads.shutdown()
         self._ended.set()
@@ -256,17 +264,18 @@ def make_server(
         _log.warning(
             "%s serves whoever reaches %s, without credentials", task or "this task", address
         )
-    guard = Guard(Gate(credentials), task)
+    door = Door(host, credentials, keepalive)
+    guard = Guard(Gate(credentials), task, door)
     depot = Depot(limits.waiting_bytes)
     unary = {
         name: _Unary(name, handler, guard, depot, limits, (rates or {}).get(name))
         for name, handler in handlers.items()
     }
-    within_host: dict[str, Answer] = {
+    along_links: dict[str, Answer] = {
         name: partial(one.answer, most_bytes=INLINE_BYTES) for name, one in unary.items()
     }
-    local = LocalCallService(within_host, limits.threads, task)
-    every = (_Bulk(depot, limits), local, *services)
+    calls = CallLinkService(along_links, limits.threads, task)
+    every = (_Bulk(depot, limits), calls, *services)
     methods: dict[str, Any] = {
         name: grpc.unary_unary_rpc_method_handler(one) for name, one in unary.items()
     }
@@ -286,7 +295,7 @@ def make_server(
         threads.shutdown()
         raise
     shown = f"[{host}]" if ":" in host else host
-    return WireServer(server, threads, every, f"{shown}:{port}")
+    return WireServer(server, threads, every, door, f"{shown}:{port}")
 
 
 def _bind(server: Any, address: str, credentials: Credentials | None) -> int:

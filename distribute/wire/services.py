@@ -13,6 +13,7 @@ from laminar.engine.errors import InternalError, LaminarError, Origin, Permissio
 
 from . import statuses
 from .credentials import Credentials
+from .doors import Door
 from .quiet_grpc import grpc
 
 _log = logging.getLogger(__name__)
@@ -106,10 +107,12 @@ class Guard:
     Args:
         gate: says who calls.
         task: of the server, for errors.
+        door: where those who were let in may come over sockets.
     """
 
-    def __init__(self, gate: Gate, task: str) -> None:
+    def __init__(self, gate: Gate, task: str, door: Door) -> None:
         self._gate, self._task = gate, task
+        self.door = door
 
     def identify(self, context: Any) -> str:
         """Who makes a call; see `Gate.identify`."""

@@ -16,7 +16,6 @@ from laminar.engine.runtime.rendezvous import Arrival, Receiver
 from .buffers import Budget, BufferPool
 from .channels import Channels
 from .deadlines import Deadlines
-from .local_pipe import boot_id
 from .tensor_link import Peer, Surroundings, Transfer, Wanted, deliver
 
 _FETCHERS = 4  # threads that fetch long tensors
@@ -29,7 +28,8 @@ class TensorClient(Closing):
         channels: what connects to them; links have connections of their own beside these.
         budget: of all that has come and is held; None for half of the machine's memory.
         on_transfer: told of each tensor that has come, in the thread that brings it.
-        shares_memory: whether tensors of processes of this host come in memory that both share.
+        has_sockets: whether tensors come over sockets: those of processes of this host with memory
+            that both share, else TCP. They come over gRPC alone otherwise.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class TensorClient(Closing):
         *,
         budget: Budget | None = None,
         on_transfer: Callable[[Transfer], object] | None = None,
-        shares_memory: bool = True,
+        has_sockets: bool = True,
     ) -> None:
         self._channels = channels.twin()
         self._pool = BufferPool(budget if budget is not None else Budget())
         self._around = Surroundings(
             self._channels,
             self._pool,
-            boot_id().encode() if shares_memory else b"",
+            has_sockets,
             self._fetch,
             on_transfer,
         )
@@ -107,7 +107,8 @@ class TensorClient(Closing):
                 error = CancelledError(f"{one.key}: this task is being stopped")
                 deliver(one, Arrival(error=error))
             return
-        self._deadlines.add(wanted[0].end)
+        first = wanted[0]
+        self._deadlines.add(min(first.end, first.start + self._channels.keepalive.time_seconds))
         peer.ask(wanted)
 
     def cancel_step(self, step_id: int, error: LaminarError | None = None) -> None:

@@ -2,8 +2,7 @@
 
 A short tensor comes along the link itself. A long one is announced there, and fetched: its size is
 checked before there is memory for it, and that memory is used again (`buffers.py`). From a process
-of this host it comes in memory that both share (`shared_memory.py`), along a link over a socket of
-this host (`local_pipe.py`); its array is read-only.
+of this host it comes in memory that both share (`shared_memory.py`); its array is read-only.
 
 The link lives in one thread, which greets, opens the stream and reads it until it breaks. If damage
 broke it, what was asked for is asked once more over a new connection; if the other side has gone,
@@ -12,8 +11,10 @@ all that waits fails.
 State of a `Peer`, guarded by `_lock`: `_waiting[number]` are the requests without an answer;
 `_pipe` leads to the task, None while there is no connection; `_unsent` are the messages for then;
 `_taken` says what has come, to be told with the next request; `_thread` reads, None between lives.
-`_files[number]` is memory that the sender shares; `_released` are numbers of such memory that is
-used no more, to which any thread adds at any moment, without a lock.
+`_heard` is when something came last, `_pinged` when that was asked for, 0 where it was not, and
+`_is_silent` says that nothing came. `_files[number]` is memory that the sender shares; `_released`
+are numbers of such memory that is used no more, to which any thread adds at any moment, without a
+lock.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ from laminar.engine.errors import (
     FailedPreconditionError,
     LaminarError,
     Origin,
-    PermissionDeniedError,
     UnavailableError,
 )
 from laminar.engine.graph import TensorSpec
@@ -50,12 +50,14 @@ from . import links, statuses
 from .buffers import BufferPool, Lease
 from .channels import Channels, rpc_errors
 from .chunks import fill
+from .doors import NOWHERE
 from .envelopes import TICKET_BYTES, seal
 from .frames import Data, Header, array_of, check_spec, decode, parse_header
+from .keepalive import PATIENCE
 from .links import Message, Pipe, Request, StreamPipe, numbered
-from .local_pipe import LocalPipe
 from .shared_memory import SharedFile
-from .tensor_service import HELLO, LINK, RECV, RECV_STREAM, UNARY_BYTES, WELCOME
+from .socket_pipe import SocketPipe
+from .tensor_service import HELLO, LINK, PUSHED_BYTES, RECV, RECV_STREAM, UNARY_BYTES
 from .together import joined
 
 _log = logging.getLogger(__name__)
@@ -103,14 +105,14 @@ class Surroundings:
     Attributes:
         channels: that connect.
         pool: of memory for what comes.
-        host: this host's `boot_id`; empty to share no memory with other processes.
+        has_sockets: whether links are sockets where they can be.
         fetch: has a thread do what takes long.
         on_transfer: told of what has come.
     """
 
     channels: Channels
     pool: BufferPool
-    host: bytes
+    has_sockets: bool
     fetch: Callable[[Callable[[], None]], None]
     on_transfer: Callable[[Transfer], object] | None
 
@@ -121,6 +123,16 @@ class _Announced(NamedTuple):
     ticket: bytes
     header: Header
     checksum: int
+
+
+@dataclass(slots=True)
+class _Coming:
+    """A long tensor that comes along the link, and how much of its memory is filled."""
+
+    wanted: Wanted
+    header: Header
+    memory: Any
+    filled: int = 0
 
 
 class Peer:
@@ -134,15 +146,20 @@ class Peer:
         self._pipe: Pipe | None = None
         self._unsent: list[bytes] = []
         self._taken: list[bytes] = []
-        self._files: dict[int, SharedFile] = {}  # used by the thread of the link alone
+        self._coming: dict[int, _Coming] = {}  # this and the next: of the link's thread alone
+        self._files: dict[int, SharedFile] = {}
         self._released: deque[int] = deque()
         self._thread: threading.Thread | None = None
+        self._heard = self._pinged = 0.0
+        self._is_silent = False
         self._is_closed = False
 
     def ask(self, wanted: Sequence[Wanted]) -> None:
         """Ask for tensors, in one message."""
         with self._lock:
             if not self._is_closed:
+                if not self._waiting:
+                    self._heard, self._pinged = wanted[0].start, 0.0
                 requests = self._news()
                 for one in wanted:
                     number = next(self._numbers)
@@ -177,10 +194,31 @@ class Peer:
                 del self._waiting[number]
                 self._say(numbered(links.CANCEL, number))
             after = min((w.end for w in self._waiting.values()), default=math.inf)
+            after = min(after, self._look(now))
         for _, wanted in found:
             waited = f"nothing came in {wanted.end - wanted.start:.3g} s"
             self._fail(wanted, DeadlineExceededError(waited))
         return after
+
+    def _look(self, now: float) -> float:
+        """Ask a task of which nothing was heard whether it is there; gives when to look again.
+
+        A connection whose other side hangs is closed, so that its thread fails what waits.
+        """
+        if self._pipe is None or not self._waiting:
+            return math.inf
+        alive = self._around.channels.keepalive
+        if not self._pinged:
+            if now < self._heard + alive.time_seconds:
+                return self._heard + alive.time_seconds
+            self._pinged = now
+            self._pipe.put(links.message(links.PING))
+        end = self._pinged + PATIENCE * alive.timeout_seconds
+        if now < end:
+            return end
+        self._is_silent = True
+        self._pipe.close()
+        return math.inf
 
     def close(self) -> None:
         """Fail what waits; the thread ends when its connection is closed."""
@@ -216,13 +254,17 @@ class Peer:
     # The life of the link: all below runs in its thread, or in one that fetches.
 
     def _live(self) -> None:
-        welcome: bytes | None = None
+        welcome: tuple[bytes, bytes] | None = None  # the link's number, and the way to it
         while True:
             try:
-                welcome = welcome or self._greet()
-                with contextlib.closing(self._open(welcome)) as messages:
+                if welcome is None:
+                    number, way, found = self._first_way()
+                    welcome = number, way
+                else:
+                    found = self._around.channels.way(self._address).come(links.ATTACH, *welcome)
+                with contextlib.closing(self._open(welcome[0], found)) as messages:
                     self._read(messages)
-                error: LaminarError = UnavailableError("the task has closed the link")
+                error: LaminarError = UnavailableError(self._why())
             except LaminarError as failure:
                 error = failure
             except Exception as cause:
@@ -231,16 +273,17 @@ class Peer:
             lost: list[Wanted] = []
             with self._lock:
                 pipe, self._pipe = self._pipe, None
+                self._is_silent = False
                 self._unsent.clear()
                 # Numbers of memory mean nothing to the next connection; who still holds some gives
                 # it back to the deque of this one.
                 self._released = deque()
-                for number, wanted in list(self._waiting.items()):
+                for asked, wanted in list(self._waiting.items()):
                     if isinstance(error, DataLossError) and not wanted.is_retried:
                         wanted.is_retried = True
-                        self._unsent.append(_request(number, wanted))
+                        self._unsent.append(_request(asked, wanted))
                     else:
-                        lost.append(self._waiting.pop(number))
+                        lost.append(self._waiting.pop(asked))
                 is_over = not self._waiting
                 if is_over:
                     self._thread = None
@@ -250,33 +293,46 @@ class Peer:
             for file in self._files.values():
                 file.close()
             self._files.clear()
+            self._coming.clear()
             for wanted in lost:
                 self._fail(wanted, error)
             self._around.channels.forget(self._address)  # it is broken, damaged, or not needed
             if is_over:
                 return
 
-    def _greet(self) -> bytes:
-        """The id of a new link, and how a process of this host finds it."""
-        around = self._around
-        answer = around.channels.unary(self._address, HELLO, around.host, _HELLO_SECONDS)
-        if len(answer) < WELCOME.size:
-            raise links.damage(f"a welcome of {len(answer)} bytes")
-        return answer
+    def _why(self) -> str:
+        """Why there comes no more."""
+        if not self._is_silent:
+            return "the task has closed the link"
+        waited = PATIENCE * self._around.channels.keepalive.timeout_seconds
+        return f"no sign of life came in {waited:g} s"
 
-    def _open(self, welcome: bytes) -> Generator[Message]:
-        """Open the connection, and send what waits for it; gives what comes."""
-        link_id, socket_name = welcome[: WELCOME.size], welcome[WELCOME.size :]
-        local = self._local(socket_name) if socket_name else None
+    def _first_way(self) -> tuple[bytes, bytes, SocketPipe | None]:
+        """A new link: its number, the way to it, and the socket if there is one."""
+        if self._around.has_sockets:
+            return self._around.channels.way(self._address).find(links.ATTACH, self._greet)
+        return *self._greet(NOWHERE), None
+
+    def _greet(self, host: bytes) -> tuple[bytes, bytes]:
+        answer = self._around.channels.unary(self._address, HELLO, host, _HELLO_SECONDS)
+        if len(answer) < TICKET_BYTES:
+            raise links.damage(f"a welcome of {len(answer)} bytes")
+        return answer[:TICKET_BYTES], answer[TICKET_BYTES:]
+
+    def _open(self, link_id: bytes, found: SocketPipe | None) -> Generator[Message]:
+        """Send what waits for the connection, which is a stream of gRPC where there is no socket.
+
+        Gives what comes.
+        """
         pipe: Pipe
-        if local is not None:
-            pipe, messages, end = local, local.messages(), local.end
+        if found is not None:
+            pipe, messages, end = found, found.messages(), found.end
         else:
             pipe = stream = StreamPipe()
             channels = self._around.channels
             call = channels.call(self._address, "stream_stream", LINK, stream.batches(), None)
             messages, end = self._streamed(call), call.cancel
-        pipe.send(links.message(links.ATTACH, link_id))
+            pipe.send(links.message(links.ATTACH, link_id))
         with self._lock:
             if not self._is_closed:
                 for unsent in self._unsent:
@@ -288,13 +344,6 @@ class Peer:
         end()
         raise CancelledError("this task is being stopped")
 
-    def _local(self, socket_name: bytes) -> LocalPipe | None:
-        try:
-            return LocalPipe.connect(socket_name)
-        except (OSError, PermissionDeniedError) as cause:  # another container, another user
-            _log.debug("%s is reached over the network alone: %s", self._address, cause)
-            return None
-
     def _streamed(self, call: Any) -> Generator[Message]:
         try:
             with rpc_errors(self._around.channels.name(self._address)):
@@ -304,15 +353,24 @@ class Peer:
 
     def _read(self, messages: Iterator[Message]) -> None:
         for kind, body, fd in messages:
+            self._heard, self._pinged = time.monotonic(), 0.0
+            if kind == links.PONG:
+                continue
             number, rest = links.number_of(body)
             if kind == links.TENSOR:
                 self._take_short(number, rest)
             elif kind == links.READY:
                 self._take_long(number, rest)
+            elif kind == links.COMING:
+                self._begin_long(number, rest)
+            elif kind == links.DATA:
+                self._take_piece(number, rest)
             elif kind == links.SHARED:
                 self._take_shared(number, rest, fd)
             elif kind == links.FAILED:
                 error = statuses.from_bytes(bytes(rest))
+                if not number:
+                    raise error
                 wanted = self._end(number)
                 if wanted is not None:
                     deliver(wanted, Arrival(error=error))
@@ -352,19 +410,64 @@ class Peer:
             self._arrived(wanted, frame.value, frame.is_dead, len(data), "link")
 
     def _take_long(self, number: int, data: memoryview) -> None:
+        found = self._announced(number, data)
+        if found is not None:
+            wanted, announced = found
+            self._around.fetch(partial(self._fetch, number, wanted, announced))
+
+    def _announced(self, number: int, data: memoryview) -> tuple[Wanted, _Announced] | None:
+        """Who waits for a tensor, and what is told of it; None if that is not what is wanted."""
         with self._lock:
             wanted = self._waiting.get(number)
         if wanted is None:
-            return
+            return None
         ticket, rest = bytes(data[:TICKET_BYTES]), bytes(data[TICKET_BYTES:])
         try:
             header = _announced_header(rest, wanted)
         except LaminarError as error:
             if self._end(number) is not None:
                 self._fail(wanted, error)
+            return None
+        return wanted, _Announced(ticket, header, zlib.crc32(rest))
+
+    def _begin_long(self, number: int, data: memoryview) -> None:
+        """Have memory for a tensor of which all comes along the link."""
+        found = self._announced(number, data)
+        if found is None:
             return
-        announced = _Announced(ticket, header, zlib.crc32(rest))
-        self._around.fetch(partial(self._fetch, number, wanted, announced))
+        wanted, announced = found
+        size = announced.header.num_bytes
+        try:
+            if not 0 < size <= PUSHED_BYTES:
+                raise links.damage(f"{size} bytes are to come along it")
+            memory = self._around.pool.take(size, wanted.key)
+        except LaminarError as error:
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        self._coming[number] = _Coming(wanted, announced.header, memory)
+
+    def _take_piece(self, number: int, data: memoryview) -> None:
+        coming = self._coming.get(number)
+        if coming is None:  # it was refused, or is wanted no more
+            return
+        end = coming.filled + len(data)
+        if end > len(coming.memory):
+            raise links.damage("more comes than was announced")
+        memoryview(coming.memory)[coming.filled : end] = data
+        coming.filled = end
+        if end < len(coming.memory):
+            return
+        del self._coming[number]
+        wanted = coming.wanted
+        try:
+            value = array_of(coming.header, coming.memory)
+        except LaminarError as error:
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        if self._end(number, True) is not None:
+            self._arrived(wanted, value, False, end, "link")
 
     def _take_shared(self, number: int, data: memoryview, fd: int | None) -> None:
         """Compute on the memory in which the sender has put a tensor."""

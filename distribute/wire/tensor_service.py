@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import logging
 import secrets
-import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -31,19 +30,20 @@ from laminar.engine.errors import (
     LaminarError,
     Origin,
     ResourceExhaustedError,
-    UnavailableError,
 )
 from laminar.engine.runtime.rendezvous import Arrival, Receiver
 
 from . import links, statuses
 from .chunks import chunks_of
+from .doors import attached
 from .envelopes import TICKET_BYTES, open_envelope, seal
 from .frames import DEAD, Payload, frame_of, pack_header, payload_of
 from .links import Message, Pipe, Request, StreamPipe, numbered
-from .local_pipe import LocalListener, LocalPipe, boot_id
+from .network_pipe import NetworkPipe
 from .quiet_grpc import grpc
 from .services import Guard, Service
 from .shared_memory import SharedBuffers
+from .socket_pipe import SocketPipe
 
 _log = logging.getLogger(__name__)
 
@@ -54,9 +54,9 @@ RECV_STREAM = "laminar.TensorService/RecvStream"
 
 INLINE_BYTES = 64 << 10  # the most that is sent along the link
 UNARY_BYTES = 1 << 20  # the most that is fetched as one message
+PUSHED_BYTES = 4 << 20  # the most that goes along a TCP socket, where others wait behind it
+_PIECE_BYTES = 128 << 10  # of what goes along it
 
-# The id of the link; after it, for a process of this host, the name of a socket.
-WELCOME = struct.Struct("<16s")
 _MOST_LINKS = 1024
 _MOST_REQUESTS = 1 << 16  # of a link that were not taken yet
 _AWAY_SECONDS = 60.0  # after which a receiver that is away is forgotten
@@ -67,11 +67,12 @@ Receive = Callable[[int, str, Receiver], None]
 class _Entry:
     """A request, and its answer once there is one."""
 
-    __slots__ = ("answer", "checksum", "payload", "step_id", "ticket")
+    __slots__ = ("announcement", "answer", "checksum", "payload", "step_id", "ticket")
 
     def __init__(self, step_id: int) -> None:
         self.step_id = step_id
         self.answer: bytes | None = None  # the message
+        self.announcement: bytes | None = None  # what the message says of a long one
         self.ticket: bytes | None = None
         self.payload: Payload | None = None  # what the ticket is for
         self.checksum = 0  # of the header that announced it
@@ -107,7 +108,6 @@ class TensorService(Service):
         self._lock = threading.Lock()
         self._links: dict[bytes, _Link] = {}
         self._tickets: dict[bytes, tuple[_Link, _Entry]] = {}
-        self._listener: LocalListener | None = None
         self._is_closed = False
         self.sent_bytes = 0
 
@@ -129,7 +129,6 @@ class TensorService(Service):
         with self._lock:
             self._is_closed = True
             links, self._links = list(self._links.values()), {}
-            listener, self._listener = self._listener, None
             self._tickets.clear()
         for link in links:
             with link.lock:
@@ -137,28 +136,31 @@ class TensorService(Service):
                 link.entries.clear()
             if pipe is not None:
                 pipe.close()
-        if listener is not None:
-            listener.close()
 
     def streams(self, guard: Guard) -> Mapping[str, Any]:
+        door = guard.door
+        door.add(links.ATTACH, self._serve_socket)
+
         def hello(request: bytes, context: Any) -> bytes | None:
             with guard.errors_sent(context, HELLO):
                 identity = guard.identify(context)
                 _, host = open_envelope(request, "a client")
-                return seal(self._greet(identity, host))
+                return seal(self._greet(identity) + door.way(host))
             return None
 
         def link(batches: Iterator[bytes], context: Any) -> Iterator[bytes]:
             with guard.errors_sent(context, LINK):
                 pipe = StreamPipe()
-                failures: list[LaminarError] = []
                 messages = links.messages_in(batches)
-                found = self._attached(next(messages, None), guard.identify(context))
+                first = next(messages, None)
+                if first is None or first.kind != links.ATTACH:
+                    raise links.damage("it does not begin with its number")
+                found = self._attached(bytes(first.body), guard.identify(context))
                 self._come(found, pipe)
                 context.add_callback(pipe.close)
                 reader = threading.Thread(
                     target=self._read,
-                    args=(found, pipe, messages, failures),
+                    args=(found, pipe, messages),
                     name="laminar-link-reader",
                     daemon=True,
                 )
@@ -167,8 +169,6 @@ class TensorService(Service):
                     yield from pipe.batches()
                 finally:
                     self._detach(found, pipe)
-                if failures:
-                    raise failures[0]
 
         def recv(request: bytes, context: Any) -> bytes | None:
             with guard.errors_sent(context, RECV):
@@ -196,8 +196,8 @@ class TensorService(Service):
         with self._lock:
             return list(self._links.values())
 
-    def _greet(self, identity: str, host: bytes) -> bytes:
-        """A new link for a process of some host: how it finds it."""
+    def _greet(self, identity: str) -> bytes:
+        """The number of a new link."""
         now = time.monotonic()
         found = secrets.token_bytes(TICKET_BYTES)
         with self._lock:
@@ -210,34 +210,31 @@ class TensorService(Service):
             if len(self._links) >= _MOST_LINKS:
                 raise ResourceExhaustedError(f"{_MOST_LINKS} links are open, no more are taken")
             self._links[found] = _Link(identity)
-            if host and host == boot_id().encode():
-                try:
-                    if self._listener is None:
-                        self._listener = LocalListener(self._serve_local)
-                except UnavailableError as error:
-                    _log.debug("%s", error)
-            local = b"" if self._listener is None or not host else self._listener.name
-        return WELCOME.pack(found) + local
+        return found
 
-    def _serve_local(self, pipe: LocalPipe) -> None:
-        """Serve a process of this host, which was greeted before, until it has gone."""
-        messages = pipe.messages()
+    def _serve_socket(self, pipe: SocketPipe, number: bytes) -> None:
+        """Serve who comes over a socket, and was greeted before, until they have gone."""
+        link = self._attached(number, pipe.identity)
+        if not pipe.is_within_host:
+            attached(pipe)
+            self._come(link, pipe)
+            try:
+                self._read(link, pipe, pipe.messages())
+            finally:
+                self._detach(link, pipe)
+            return
         shared = SharedBuffers()
-        link: _Link | None = None
         try:
-            link = self._attached(next(messages, None), None)
             with link.lock:
                 if link.shared is not None:
                     raise AlreadyExistsError("a link within a host is come to once")
                 link.shared = shared
+            attached(pipe)
             self._come(link, pipe)
-            self._read(link, pipe, messages, [])
-        except LaminarError as error:
-            _log.debug("a process of this host is not served: %s", error)
+            self._read(link, pipe, pipe.messages())
         finally:
-            messages.close()
             shared.close()
-            if link is not None and link.shared is shared:
+            if link.shared is shared:
                 self._detach(link, pipe)
                 self._forget(link)
 
@@ -253,13 +250,11 @@ class TensorService(Service):
         if self._is_closed:
             raise CancelledError("the task is being stopped")
 
-    def _attached(self, first: Message | None, identity: str | None) -> _Link:
-        """The link that a first message names, of `identity` if that is known."""
-        if first is None or first.kind != links.ATTACH:
-            raise links.damage("it does not begin with its number")
+    def _attached(self, number: bytes, identity: str | None) -> _Link:
+        """The link of a number, of `identity` if that is known."""
         with self._lock:
             self._check_open()
-            link = self._links.get(bytes(first.body))
+            link = self._links.get(number)
         if link is None or identity not in (None, link.identity):
             raise AbortedError("the link is not known: the task was restarted, or has forgotten it")
         return link
@@ -280,8 +275,7 @@ class TensorService(Service):
         self,
         link: _Link,
         pipe: Pipe,
-        messages: Iterator[Message],
-        failures: list[LaminarError],
+        messages: Generator[Message],
     ) -> None:
         """Do what the messages of a receiver say, until there are no more."""
         try:
@@ -295,6 +289,8 @@ class TensorService(Service):
                     with link.lock:
                         if (entry := link.entries.get(number)) is not None:
                             self._drop(link, number, entry)
+                elif kind == links.PING:
+                    pipe.send(links.message(links.PONG))
                 elif kind == links.CANCEL_STEP:
                     step_id, _ = links.number_of(body)
                     with link.lock:
@@ -304,10 +300,12 @@ class TensorService(Service):
                 else:
                     raise links.damage(f"a message of the kind {kind}")
         except LaminarError as error:
-            failures.append(error)
+            _log.debug("a receiver is served no more: %s", error)
+            pipe.put(numbered(links.FAILED, 0, statuses.to_bytes(error)))
         except grpc.RpcError:  # the receiver has gone
             pass
         finally:
+            messages.close()
             pipe.close()
 
     def _drop(self, link: _Link, number: int, entry: _Entry) -> None:
@@ -371,7 +369,26 @@ class TensorService(Service):
                 fd = None
                 if shared is not None and place is not None:
                     fd = shared.new_file(place)
-                link.pipe.send(answer, fd)
+                if not self._push(link.pipe, number, entry):
+                    link.pipe.send(answer, fd)
+
+    def _push(self, pipe: Pipe, number: int, entry: _Entry) -> bool:
+        """Send a tensor that could be fetched, where it takes no longer than to ask for it.
+
+        If it is damaged on its way, it is fetched.
+        """
+        payload = entry.payload
+        if payload is None or not isinstance(pipe, NetworkPipe):
+            return False
+        data = memoryview(payload.data)
+        if len(data) > PUSHED_BYTES:
+            return False
+        assert entry.announcement is not None
+        pipe.send(numbered(links.COMING, number, entry.announcement))
+        for start in range(0, len(data), _PIECE_BYTES):
+            piece = data[start : start + _PIECE_BYTES]
+            pipe.put_with(links.head_of(links.DATA, number, len(piece)), piece)
+        return True
 
     def _answer(
         self, link: _Link, number: int, entry: _Entry, arrival: Arrival
@@ -392,7 +409,8 @@ class TensorService(Service):
         entry.payload = payload
         entry.checksum = zlib.crc32(header)
         entry.ticket = secrets.token_bytes(TICKET_BYTES)
-        return numbered(links.READY, number, entry.ticket, header), None
+        entry.announcement = entry.ticket + header
+        return numbered(links.READY, number, entry.announcement), None
 
     def _failed(self, number: int, step_id: int, error: LaminarError) -> bytes:
         statuses.with_origin(error, Origin(self._task, step_id=step_id))

@@ -170,7 +170,7 @@ def test_a_task_that_runs_out_of_memory() -> None:
 @contextmanager
 def through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Proxy]]:
     """A task that its client reaches over a network alone."""
-    monkeypatch.setattr("laminar.distribute.wire.channels.boot_id", str)
+    monkeypatch.setattr("laminar.distribute.wire.local_pipe.boot_id", str)
     with local_cluster({"worker": 1}, lease_seconds=30.0) as cluster:
         proxy = Proxy(cluster.target().removeprefix("grpc://"))
         try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+import pytest
 
 from laminar.distribute.wire import (
     Channels,
@@ -21,6 +24,7 @@ from laminar.distribute.wire import (
     TensorClient,
     TensorService,
     WireServer,
+    local_pipe,
     make_server,
 )
 from laminar.engine.runtime.rendezvous import Arrival, Receiver
@@ -28,7 +32,7 @@ from laminar.engine.runtime.rendezvous import Arrival, Receiver
 TASK = "/job:worker/task:1"
 SECONDS = 20.0  # until what must happen is given up
 QUICK = Keepalive(0.5, 0.5)
-SHARES_MEMORY = True  # whether the two sides know that they are on one host
+WAYS = ("grpc", "tcp", "host")  # by which two sides reach each other; see `connected`
 
 
 @contextmanager
@@ -112,13 +116,30 @@ def receive(client: TensorClient, address: str, key: str, step: int = 1, **optio
 
 
 @contextmanager
+def reached(way: str) -> Iterator[None]:
+    """A block in which no process is of the host of another one, except by the way "host"."""
+    with pytest.MonkeyPatch.context() as patch:
+        if way != "host":
+            patch.setattr(local_pipe, "boot_id", secrets.token_hex)
+        yield
+
+
+@contextmanager
 def connected(
-    receive: Callable[[int, str, Receiver], None], **options: Any
+    receive: Callable[[int, str, Receiver], None], *, way: str = "host", **options: Any
 ) -> Iterator[tuple[TensorClient, TensorService, str]]:
-    """A task that has tensors and one that wants some: client, service and address."""
+    """A task that has tensors and one that wants some: client, service and address.
+
+    Both are of one host ("host"), or reach each other over sockets of TCP ("tcp"), or over gRPC
+    alone ("grpc").
+    """
     service = TensorService(receive, incarnation=7, task=TASK)
-    with served(service=service) as server, Channels(names={server.address: TASK}) as channels:
-        client = TensorClient(channels, shares_memory=SHARES_MEMORY, **options)
+    with (
+        reached(way),
+        served(service=service) as server,
+        Channels(names={server.address: TASK}) as channels,
+    ):
+        client = TensorClient(channels, has_sockets=way != "grpc", **options)
         try:
             yield client, service, server.address
         finally:
@@ -148,12 +169,17 @@ def rss_bytes() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def num_threads() -> int:
+    """Threads but for those that wait for the next work of any kind."""
+    return sum(thread.name != "partition" for thread in threading.enumerate())
+
+
 @contextmanager
 def nothing_is_left() -> Iterator[None]:
     """A block after which there are as many threads and open files as before."""
     gc.collect()
-    threads, fds = threading.active_count(), num_fds()
+    threads, fds = num_threads(), num_fds()
     yield
     gc.collect()
-    eventually(lambda: threading.active_count() <= threads)
+    eventually(lambda: num_threads() <= threads)
     eventually(lambda: num_fds() <= fds)

@@ -31,8 +31,10 @@ from tests.distribute.wire.harness import (
     QUICK,
     SECONDS,
     TASK,
+    WAYS,
     Table,
     nothing_is_left,
+    reached,
     receive,
     served,
 )
@@ -183,9 +185,9 @@ def test_tensors_are_given_to_nobody_else(files: Files) -> None:
     table = Table(values)
     service = TensorService(table.receive, task=TASK)
     with nothing_is_left(), served(service=service, credentials=files.server) as server:
-        for shares_memory in (False, True):
-            with Channels(files.client) as channels:
-                client = TensorClient(channels, shares_memory=shares_memory)
+        for way in WAYS:
+            with reached(way), Channels(files.client) as channels:
+                client = TensorClient(channels, has_sockets=way != "grpc")
                 for key, value in values.items():
                     found = receive(client, server.address, key).value()
                     np.testing.assert_array_equal(found, value)

@@ -44,7 +44,7 @@ def through_proxy(
         Proxy(server.address, change) as proxy,
         Channels(names={proxy.address: TASK}, keepalive=QUICK) as channels,
     ):
-        client = TensorClient(channels, shares_memory=False, **options)
+        client = TensorClient(channels, has_sockets=False, **options)
         try:
             yield client, channels, proxy
         finally:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.distribute.wire import links
-from laminar.distribute.wire.local_pipe import LocalListener, LocalPipe, boot_id
+from laminar.distribute.wire import Channels, TensorClient, TensorService, links
+from laminar.distribute.wire.doors import _Listener, _unix_socket
+from laminar.distribute.wire.local_pipe import LocalPipe, boot_id
 from laminar.distribute.wire.shared_memory import SharedBuffers, SharedFile
+from laminar.distribute.wire.socket_pipe import SocketPipe
 from laminar.engine.errors import DataLossError
 from tests.distribute.wire.harness import (
     SECONDS,
@@ -23,6 +25,7 @@ from tests.distribute.wire.harness import (
     eventually,
     nothing_is_left,
     receive,
+    served,
 )
 
 pytestmark = pytest.mark.skipif(not boot_id(), reason="no memory files (memfd) on this system")
@@ -181,19 +184,26 @@ def test_packets_that_are_no_messages() -> None:
 def test_strangers_are_not_served() -> None:
     """A process of this host that knows the socket's name, and not the number of a link."""
     with nothing_is_left():
-        with connected(Table({"k": LONG}).receive) as (client, service, address):
+        service = TensorService(Table({"k": LONG}).receive)
+        with (
+            served(service=service) as server,
+            Channels() as channels,
+            TensorClient(channels) as client,
+        ):
+            address = server.address
             receive(client, address, "k").value()
-            listener = service._listener
+            listener = server._door._local
             assert listener is not None
+            name = bytes(listener.name)[1:]
             for first in (
                 links.message(links.ATTACH, bytes(16)),
                 links.Request(1, 1, 0, False, "k").to_bytes(),
                 b"\xff" * 100,
             ):
-                pipe = LocalPipe.connect(listener.name)
+                pipe = LocalPipe.connect(name)
                 pipe.send(first + links.Request(1, 1, 0, False, "k").to_bytes())
                 assert list(pipe.messages()) == []
-            silent = LocalPipe.connect(listener.name)
+            silent = LocalPipe.connect(name)
             receive(client, address, "k").value()  # the others are served as before
             eventually(lambda: len(listener._readers) == 2)
         assert list(silent.messages()) == []  # it does not keep the task from stopping
@@ -203,13 +213,13 @@ def test_files_that_nobody_asked_for_are_closed() -> None:
     done = threading.Event()
     found: list[Any] = []
 
-    def serve(pipe: LocalPipe) -> None:
+    def serve(pipe: SocketPipe) -> None:
         found.extend(m.kind for m in pipe.messages())
         done.set()
 
     with nothing_is_left():
-        listener = LocalListener(serve)
-        pipe = LocalPipe.connect(listener.name)
+        listener = _Listener(_unix_socket(), LocalPipe, serve)
+        pipe = LocalPipe.connect(bytes(listener.name)[1:])
         fd = os.open("/dev/null", os.O_RDONLY)
         for _ in range(20):
             pipe.send(links.numbered(links.TAKEN, 1), fd)

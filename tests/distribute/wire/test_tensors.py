@@ -19,9 +19,9 @@ from laminar.engine.errors import (
 )
 from laminar.engine.graph import TensorSpec
 from laminar.engine.runtime.rendezvous import Arrival, Receiver
-from tests.distribute.wire import harness
 from tests.distribute.wire.harness import (
     TASK,
+    WAYS,
     Table,
     connected,
     eventually,
@@ -41,18 +41,26 @@ VALUES: dict[str, Any] = {
     "half": np.asarray(rng.normal(size=1_000_001), np.float16),
     "empty": np.zeros((0, 3), np.int8),
 }
-WAYS = {"middle": "unary", "long": "stream", "long-strings": "stream", "half": "stream"}
+LONG_ONES = {
+    "grpc": {"middle": "unary", "long": "stream", "long-strings": "stream", "half": "stream"},
+    "tcp": {"long": "stream"},
+    "host": dict.fromkeys(("middle", "long", "long-strings", "half"), "memory"),
+}
 
 
-@pytest.fixture(params=[False, True], ids=["network", "host"], autouse=True)
-def _way(request: pytest.FixtureRequest) -> None:
-    """Tasks of two hosts, and of one that share memory."""
-    harness.SHARES_MEMORY = request.param
+@pytest.fixture(params=WAYS, autouse=True)
+def way(request: pytest.FixtureRequest) -> str:
+    """Tasks of two hosts, with sockets and without, and of one host that share memory."""
+    found: str = request.param
+    return found
 
 
-def test_values_of_all_sizes() -> None:
+def test_values_of_all_sizes(way: str) -> None:
     seen: list[Transfer] = []
-    with nothing_is_left(), connected(Table(VALUES).receive, on_transfer=seen.append) as found:
+    with (
+        nothing_is_left(),
+        connected(Table(VALUES).receive, on_transfer=seen.append, way=way) as found,
+    ):
         client, _, address = found
         for key, expected in VALUES.items():
             value = receive(client, address, key, incarnation=7).value()
@@ -60,23 +68,24 @@ def test_values_of_all_sizes() -> None:
             if expected.dtype != object:
                 assert value.dtype == expected.dtype
             del value
-        ways = dict.fromkeys(WAYS, "memory") if harness.SHARES_MEMORY else WAYS
-        assert {t.key: t.way for t in seen} == {key: ways.get(key, "link") for key in VALUES}
+        assert {t.key: t.way for t in seen} == {
+            key: LONG_ONES[way].get(key, "link") for key in VALUES
+        }
         assert all(t.start_seconds <= t.end_seconds for t in seen)
 
 
-def test_dead_tensors_and_errors() -> None:
+def test_dead_tensors_and_errors(way: str) -> None:
     table = Table({"dead": Arrival(None, True), "bad": Arrival(error=ShapeError("no fit"))})
-    with connected(table.receive) as (client, _, address):
+    with connected(table.receive, way=way) as (client, _, address):
         assert receive(client, address, "dead").get() == Arrival(None, True)
         with pytest.raises(ShapeError, match="no fit") as caught:
             receive(client, address, "bad", step=5).value()
         assert caught.value.origin == (TASK, "", 5)
 
 
-def test_the_consumer_may_come_first() -> None:
+def test_the_consumer_may_come_first(way: str) -> None:
     table = Table({})
-    with connected(table.receive) as (client, _, address):
+    with connected(table.receive, way=way) as (client, _, address):
         futures = [receive(client, address, f"k{i}", step=i) for i in range(200)]
         for i in reversed(range(200)):
             table.send(f"k{i}", np.full(3, i))
@@ -85,9 +94,9 @@ def test_the_consumer_may_come_first() -> None:
         assert table.asked == [(i, f"k{i}") for i in range(200)]
 
 
-def test_many_threads_ask_at_once() -> None:
+def test_many_threads_ask_at_once(way: str) -> None:
     table = Table({str(i): np.arange(i) for i in range(400)})
-    with connected(table.receive) as (client, _, address):
+    with connected(table.receive, way=way) as (client, _, address):
 
         def ask(start: int) -> None:
             for i in range(start, 400, 8):
@@ -103,9 +112,9 @@ def test_many_threads_ask_at_once() -> None:
     assert sorted(key for _, key in table.asked) == sorted(table.values)
 
 
-def test_deadlines_and_cancelling() -> None:
+def test_deadlines_and_cancelling(way: str) -> None:
     table = Table({})
-    with connected(table.receive) as (client, service, address):
+    with connected(table.receive, way=way) as (client, service, address):
         late = receive(client, address, "late", timeout_seconds=0.1)
         kept = receive(client, address, "kept", step=2)
         gone = receive(client, address, "gone", step=3)
@@ -125,8 +134,8 @@ def test_deadlines_and_cancelling() -> None:
         np.testing.assert_array_equal(kept.value(), np.ones(2))
 
 
-def test_another_incarnation_and_another_spec() -> None:
-    with connected(Table(VALUES).receive) as (client, _, address):
+def test_another_incarnation_and_another_spec(way: str) -> None:
+    with connected(Table(VALUES).receive, way=way) as (client, _, address):
         with pytest.raises(AbortedError, match="restarted"):
             receive(client, address, "short", incarnation=8).value()
         for key in ("short", "long"):
@@ -134,9 +143,9 @@ def test_another_incarnation_and_another_spec() -> None:
                 receive(client, address, key, spec=TensorSpec((7,), "float32")).value()
 
 
-def test_the_budget_is_asked_before_memory() -> None:
+def test_the_budget_is_asked_before_memory(way: str) -> None:
     budget = Budget(6 << 20)
-    with connected(Table(VALUES).receive, budget=budget) as (client, _, address):
+    with connected(Table(VALUES).receive, budget=budget, way=way) as (client, _, address):
         first: Any = receive(client, address, "long").value()
         assert budget.used_bytes >= first.nbytes
         with pytest.raises(ResourceExhaustedError, match=r"long.* bytes are to come"):
@@ -149,19 +158,19 @@ def test_the_budget_is_asked_before_memory() -> None:
         np.testing.assert_array_equal(receive(client, address, "long").value(), VALUES["long"])
 
 
-def test_memory_is_used_again() -> None:
-    with connected(Table(VALUES).receive) as (client, _, address):
+def test_memory_is_used_again(way: str) -> None:
+    with connected(Table(VALUES).receive, way=way) as (client, _, address):
         places = set()
         for _ in range(5):
             value = receive(client, address, "long").value()
             places.add(value.ctypes.data)
-            assert value.flags.writeable is not harness.SHARES_MEMORY
+            assert value.flags.writeable is (way != "host")
             del value
         assert len(places) == 1
 
 
-def test_what_was_taken_is_forgotten() -> None:
-    with connected(Table(VALUES).receive) as (client, service, address):
+def test_what_was_taken_is_forgotten(way: str) -> None:
+    with connected(Table(VALUES).receive, way=way) as (client, service, address):
         for _ in range(200):
             receive(client, address, "short").value()
         receive(client, address, "long").value()
@@ -170,18 +179,18 @@ def test_what_was_taken_is_forgotten() -> None:
         assert not service._tickets
 
 
-def test_nobody_is_there_and_a_task_that_ends() -> None:
+def test_nobody_is_there_and_a_task_that_ends(way: str) -> None:
     table = Table({})
     refused = pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1: k: ")
-    with nothing_is_left(), connected(table.receive) as (client, _, _), refused:
+    with nothing_is_left(), connected(table.receive, way=way) as (client, _, _), refused:
         receive(client, "127.0.0.1:1", "k").value()
-    with connected(table.receive) as (client, service, address):
+    with connected(table.receive, way=way) as (client, service, address):
         waiting = receive(client, address, "never")
         eventually(lambda: "never" in table.waiting)
         service.close()
         with pytest.raises(UnavailableError, match=TASK):
             waiting.value()
-    with connected(table.receive) as (client, _, address):
+    with connected(table.receive, way=way) as (client, _, address):
         waiting = receive(client, address, "never")
         client.close()
         with pytest.raises(CancelledError, match="stopped"):
@@ -190,11 +199,11 @@ def test_nobody_is_there_and_a_task_that_ends() -> None:
             receive(client, address, "never").value()
 
 
-def test_memory_is_given_back_when_both_sides_have_ended() -> None:
+def test_memory_is_given_back_when_both_sides_have_ended(way: str) -> None:
     long = np.zeros(4 << 20)  # 32 MiB
 
     def use() -> None:
-        with connected(Table({"long": long}).receive) as (client, _, address):
+        with connected(Table({"long": long}).receive, way=way) as (client, _, address):
             for _ in range(6):
                 held = [receive(client, address, "long").value() for _ in range(2)]
                 del held
@@ -210,13 +219,13 @@ def test_memory_is_given_back_when_both_sides_have_ended() -> None:
     assert any(grown() < 8 << 20 for _ in range(3))
 
 
-def test_what_fails_in_the_sender_is_an_error_of_the_receiver() -> None:
+def test_what_fails_in_the_sender_is_an_error_of_the_receiver(way: str) -> None:
     def receive_or_fail(step_id: int, key: str, done: Receiver) -> None:
         if key == "raises":
             raise KeyError("no such thing")
         done(Arrival([[1], [2, 3]] if key == "ragged" else np.ones(2)))
 
-    with connected(receive_or_fail) as (client, _, address):
+    with connected(receive_or_fail, way=way) as (client, _, address):
         with pytest.raises(InternalError, match="KeyError: 'no such thing'"):
             receive(client, address, "raises").value()
         with pytest.raises(InternalError, match="ValueError"):

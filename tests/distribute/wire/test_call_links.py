@@ -1,4 +1,4 @@
-"""Calls of processes of one host, which go over a unix socket once gRPC has been asked."""
+"""Calls over sockets, unix ones and TCP, once gRPC has been asked."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from laminar.distribute.wire import Call, Channels, Limits, RateLimit, WireServer
+from laminar.distribute.wire import Call, Channels, Limits, RateLimit, WireServer, doors, local_pipe
+from laminar.distribute.wire.call_link import CALLS, HELLO, CallLink, call_message
 from laminar.distribute.wire.envelopes import TICKET_BYTES, open_envelope, seal
-from laminar.distribute.wire.links import ATTACH, message
-from laminar.distribute.wire.local_calls import HELLO, CallLink, call_message
+from laminar.distribute.wire.links import message
 from laminar.distribute.wire.local_pipe import LocalPipe, boot_id
+from laminar.distribute.wire.socket_pipe import MOST_BYTES, SocketPipe
 from laminar.engine.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -36,12 +37,14 @@ from tests.distribute.wire.harness import (
     TASK,
     eventually,
     num_fds,
+    reached,
     served,
 )
 
 pytestmark = pytest.mark.skipif(not boot_id(), reason="this system has no such sockets")
 
 WHO = "a.B/Who"
+SOCKETS = b"unix:", b"tcp:127.0.0.1:"
 
 
 class Waiting:
@@ -76,6 +79,13 @@ def long(request: bytes, call: Call) -> bytes:
     return request * (3 << 20)
 
 
+@pytest.fixture(params=["host", "tcp"], autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Processes of one host, and of two."""
+    with reached(request.param):
+        yield request.param
+
+
 @contextmanager
 def linked(methods: dict[str, Any] | None = None, **options: Any) -> Iterator[tuple[Any, ...]]:
     """A server, and channels that have a link to it."""
@@ -108,7 +118,7 @@ def nothing_is_open() -> Iterator[None]:
 
 def link(channels: Channels, server: WireServer) -> None:
     """Call until the calls go over a link."""
-    eventually(lambda: channels.unary(server.address, WHO, b"", SECONDS).startswith(b"unix:"))
+    eventually(lambda: channels.unary(server.address, WHO, b"", SECONDS).startswith(SOCKETS))
 
 
 def test_who_is_not_asked_to_has_no_link() -> None:
@@ -118,9 +128,11 @@ def test_who_is_not_asked_to_has_no_link() -> None:
             assert b"ipv4:127" in channels.unary(server.address, WHO, b"", SECONDS)
 
 
-def test_what_is_asked_and_answered() -> None:
+def test_what_is_asked_and_answered(way: str) -> None:
     with linked({"a.B/Long": long}) as (server, channels):
-        assert channels.unary(server.address, WHO, b"abc", SECONDS) == b"unix: loopback abc"
+        peer, identity, said = channels.unary(server.address, WHO, b"abc", SECONDS).split()
+        assert peer.startswith(SOCKETS[0] if way == "host" else SOCKETS[1])
+        assert (identity, said) == (b"loopback", b"abc")
         assert channels.unary(server.address, "a.B/Long", b"xy", SECONDS) == b"xy" * (3 << 20)
         request = bytes(1 << 18)  # too much for a packet: by gRPC
         assert channels.unary(server.address, WHO, request, SECONDS)[:9] == b"ipv4:127."
@@ -130,10 +142,10 @@ def test_what_is_asked_and_answered() -> None:
                 server.address, method, request, SECONDS, lambda answer, _: found.append(answer)
             )
         eventually(lambda: len(found) == 2)
-        assert sorted(found, key=lambda f: len(f or b"")) == [
-            b"unix: loopback 1",
-            b"2" * (3 << 20),
-        ]
+        short, long_one = sorted(found, key=lambda f: len(f or b""))
+        assert short is not None
+        assert short.endswith(b" loopback 1")
+        assert long_one == b"2" * (3 << 20)
 
 
 def test_errors_are_what_they_were() -> None:
@@ -165,7 +177,7 @@ def test_many_call_at_a_time() -> None:
             for i in range(100):
                 text = b"%d %d" % (name, i)
                 answer = channels.unary(server.address, WHO, text, SECONDS)
-                if answer != b"unix: loopback " + text:
+                if not answer.endswith(b" loopback " + text):
                     wrong.append(answer)
 
         threads = [threading.Thread(target=ask, args=(name,)) for name in range(4)]
@@ -263,7 +275,7 @@ def test_a_process_that_hangs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
         with pytest.raises(DeadlineExceededError):  # who computes, and is there, is waited for
             channels.unary(server.address, "a.B/Wait", b"", 1.5)
         monkeypatch.setattr(
-            "laminar.distribute.wire.local_call_service._Connection._take",
+            "laminar.distribute.wire.call_link_service._Connection._take",
             lambda self, packet, is_first: False,
         )
         start = time.monotonic()
@@ -272,25 +284,35 @@ def test_a_process_that_hangs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
         assert time.monotonic() - start < 5.0
 
 
+def greeted(channels: Channels, server: WireServer) -> tuple[bytes, bytes]:
+    """The number of a link, and the way to it."""
+    host = seal(local_pipe.boot_id().encode())
+    answer = channels.call(server.address, "unary_unary", HELLO, host, SECONDS)
+    _, welcome = open_envelope(answer, "")
+    return welcome[:TICKET_BYTES], welcome[TICKET_BYTES:]
+
+
 def test_packets_that_are_damaged() -> None:
     """They end their connection at most."""
     with served({WHO: who}) as server, Channels() as channels:
         draw = random.Random(1)
         good = call_message(1, 1.0, WHO, seal(b"abc"))
-        for trial in range(200):
-            answer = channels.call(
-                server.address, "unary_unary", HELLO, seal(boot_id().encode()), SECONDS
-            )
-            _, welcome = open_envelope(answer, "")
-            pipe = LocalPipe.connect(welcome[TICKET_BYTES:])
-            number = welcome[:TICKET_BYTES] if trial % 10 else draw.randbytes(TICKET_BYTES)
-            pipe.send(message(ATTACH, number))
+        for trial in range(100):
+            number, route = greeted(channels, server)
+            to = channels.way(server.address)
+            if trial % 10 == 0:
+                assert to.come(CALLS, draw.randbytes(TICKET_BYTES), route) is None
+            pipe = to.come(CALLS, number, route)
+            assert pipe is not None
             packet = bytearray(good)
             for _ in range(draw.randint(1, 4)):
                 packet[draw.randrange(len(packet))] = draw.randrange(256)
             if trial % 3 == 0:
                 packet = packet[: draw.randrange(1, len(packet))]
-            pipe.send(bytes(packet))
+            if trial % 2:
+                pipe.send(bytes(packet))
+            else:  # as it is, without its size and checksum
+                pipe._socket.sendall(packet)
             pipe.close()
             pipe.end()
         assert channels.unary(server.address, WHO, b"", SECONDS)
@@ -298,29 +320,25 @@ def test_packets_that_are_damaged() -> None:
 
 def test_a_stranger_who_does_not_attach_is_not_served() -> None:
     with served({WHO: who}) as server, Channels() as channels:
-        answer = channels.call(
-            server.address, "unary_unary", HELLO, seal(boot_id().encode()), SECONDS
-        )
-        _, welcome = open_envelope(answer, "")
-        number, name = welcome[:TICKET_BYTES], welcome[TICKET_BYTES:]
-        for first in (call_message(1, 1.0, WHO, seal(b"")), message(ATTACH, bytes(16))):
-            assert _said(name, first, call_message(1, 1.0, WHO, seal(b""))) == b""
+        number, route = greeted(channels, server)
+        to = channels.way(server.address)
         call = call_message(1, 1.0, WHO, seal(b"a"))
-        assert b"unix: loopback a" in _said(name, message(ATTACH, number), call)
-        assert _said(name, message(ATTACH, number), call) == b""  # it is good for one connection
+        for first in (call, message(CALLS, bytes(16)), message(99, number)):
+            assert _said(to._connect(route), first, call) == b""
+        assert b" loopback a" in _said(to._connect(route), message(CALLS, number), call)
+        assert _said(to._connect(route), message(CALLS, number), call) == b""  # it is for one
 
 
-def _said(name: bytes, *packets: bytes) -> bytes:
+def _said(pipe: SocketPipe | None, *packets: bytes) -> bytes:
     """What comes back."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-        connection.settimeout(SECONDS)
-        connection.connect(b"\0" + name)
-        try:
-            for packet in packets:
-                connection.sendall(packet)
-            return connection.recv(1 << 16)
-        except OSError:
-            return b""
+    assert pipe is not None
+    for packet in packets:
+        pipe.send(packet)
+    buffer, found = bytearray(MOST_BYTES), b""
+    while b"loopback" not in found and (size := pipe.packet(buffer)):
+        found += buffer[:size]
+    pipe.end()
+    return found.removeprefix(message(doors.ATTACHED))
 
 
 def test_a_link_that_is_forgotten_closes_what_it_has_open() -> None:

@@ -1,9 +1,9 @@
-"""Answers the calls that processes of this host make over a unix socket (`local_calls.py`).
+"""Answers the calls that others make over a socket (`call_link.py`).
 
-Who was greeted over gRPC, and has shown there who it is, gets the number of a link and the name of
-the socket. The threads of a connection all wait for the next call, and the one that gets it answers
-it, so that no other thread is between. One at least waits at any time; a second one spares the
-moment in which it would be made.
+Who was greeted over gRPC, and has shown there who it is, gets the number of a link and the way to
+the socket (`doors.py`). The threads of a connection all wait for the next call, and the one that
+gets it answers it, so that no other thread is between. One at least waits at any time; a second one
+spares the moment in which it would be made.
 
 State of a `_Connection`, guarded by `_changed`: `_threads` serve it, `_idle` of them wait;
 `_calls[number]` are the calls that run. Of the service, guarded by `_lock`: `_links[id]` is who may
@@ -28,18 +28,18 @@ from laminar.engine.errors import (
     LaminarError,
     Origin,
     ResourceExhaustedError,
-    UnavailableError,
     UnimplementedError,
 )
 from laminar.engine.runtime.workers import WORKERS
 
 from . import links, statuses
+from .call_link import ANSWER, CALL, CALLS, CANCEL, ERROR, HELLO, parse_call
+from .doors import attached
 from .envelopes import TICKET_BYTES, open_envelope, seal
-from .links import message, number_of, numbered, parse_messages
-from .local_calls import ANSWER, CALL, CANCEL, ERROR, HELLO, PING, PONG, parse_call
-from .local_pipe import MOST_BYTES, LocalListener, LocalPipe, boot_id
+from .links import PING, PONG, message, number_of, numbered, parse_messages
 from .quiet_grpc import grpc
 from .services import Answer, Guard, Service
+from .socket_pipe import MOST_BYTES, SocketPipe
 
 _log = logging.getLogger(__name__)
 
@@ -51,14 +51,15 @@ _COME_SECONDS = 60.0  # in which who was greeted comes
 class _Context:
     """A call, as gRPC would show it."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, peer: str) -> None:
+        self._peer = peer
         self._end = time.monotonic() + seconds if seconds else math.inf
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], object]] | None = []
 
     def peer(self) -> str:
-        """Who calls: a process of this host."""
-        return "unix:"
+        """Who calls."""
+        return self._peer
 
     def time_remaining(self) -> float | None:
         """Seconds until the caller's deadline."""
@@ -84,8 +85,8 @@ class _Context:
             callback()
 
 
-class LocalCallService(Service):
-    """Lets processes of this host call methods.
+class CallLinkService(Service):
+    """Lets others call methods over sockets.
 
     Args:
         methods: what answers, by name.
@@ -98,15 +99,17 @@ class LocalCallService(Service):
         self._lock = threading.Lock()
         self._links: dict[bytes, tuple[str, float]] = {}
         self._running = 0
-        self._listener: LocalListener | None = None
         self._is_closed = False
 
     def streams(self, guard: Guard) -> Mapping[str, Any]:
+        door = guard.door
+        door.add(CALLS, self._serve)
+
         def hello(request: bytes, context: Any) -> bytes | None:
             with guard.errors_sent(context, HELLO):
                 identity = guard.identify(context)
                 _, host = open_envelope(request, "a client")
-                return seal(self._greet(identity, host))
+                return seal(self._greet(identity, door.way(host)))
             return None
 
         return {HELLO: grpc.unary_unary_rpc_method_handler(hello)}
@@ -114,13 +117,10 @@ class LocalCallService(Service):
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            listener, self._listener = self._listener, None
-        if listener is not None:
-            listener.close()
 
-    def _greet(self, identity: str, host: bytes) -> bytes:
-        """The number of a link, and where the socket is; nothing for a process of another host."""
-        if not host or host != boot_id().encode():
+    def _greet(self, identity: str, way: bytes) -> bytes:
+        """The number of a link and the way to it; nothing where there is no way."""
+        if not way:
             return b""
         now = time.monotonic()
         with self._lock:
@@ -130,33 +130,17 @@ class LocalCallService(Service):
                 del self._links[old]
             if len(self._links) >= _MOST_LINKS:
                 raise ResourceExhaustedError(f"{_MOST_LINKS} processes were greeted, and none came")
-            if self._listener is None:
-                try:
-                    self._listener = LocalListener(self._serve)
-                except UnavailableError as error:
-                    _log.debug("%s", error)
-                    return b""
             link = secrets.token_bytes(TICKET_BYTES)
             self._links[link] = identity, now + _COME_SECONDS
-            return link + self._listener.name
+            return link + way
 
-    def _serve(self, pipe: LocalPipe) -> None:
-        try:
-            _Connection(self, pipe).serve_all()
-        finally:
-            pipe.end()
-
-    def identity_of(self, link: bytes) -> str:
-        """Who was greeted with that number, which is good for one connection.
-
-        Raises:
-            AbortedError: nobody.
-        """
+    def _serve(self, pipe: SocketPipe, link: bytes) -> None:
         with self._lock:
-            identity, _ = self._links.pop(link, (None, 0.0))
-        if identity is None:
+            identity, _ = self._links.pop(link, (None, 0.0))  # it is good for one connection
+        if identity is None or pipe.identity not in (None, identity):
             raise AbortedError("the link is not known: the task was restarted, or has forgotten it")
-        return identity
+        attached(pipe)
+        _Connection(self, pipe, identity).serve_all()
 
     def answer(self, method: str, request: bytes, context: _Context, identity: str) -> bytes:
         """The envelope of an answer.
@@ -190,9 +174,8 @@ class LocalCallService(Service):
 class _Connection:
     """One process that calls."""
 
-    def __init__(self, service: LocalCallService, pipe: LocalPipe) -> None:
-        self._service, self._pipe = service, pipe
-        self._identity: str | None = None
+    def __init__(self, service: CallLinkService, pipe: SocketPipe, identity: str) -> None:
+        self._service, self._pipe, self._identity = service, pipe, identity
         self._changed = threading.Condition()
         self._threads = self._idle = 1
         self._calls: dict[int, _Context] = {}
@@ -215,7 +198,8 @@ class _Connection:
                     return
             self._end()
         except LaminarError as error:
-            _log.debug("a process of this host is not served: %s", error)
+            _log.debug("a connection is served no more: %s", error)
+            self._pipe.send(numbered(ERROR, 0, statuses.to_bytes(error)))
             self._end()
         finally:
             with self._changed:
@@ -235,11 +219,7 @@ class _Connection:
         """Do what a packet says; whether there are threads enough without this one."""
         calls: list[memoryview] = []
         for kind, body, _ in parse_messages(packet):
-            if self._identity is None:
-                if kind != links.ATTACH:
-                    raise links.damage("it does not begin with its number")
-                self._identity = self._service.identity_of(bytes(body))
-            elif kind == CALL:
+            if kind == CALL:
                 calls.append(body)
             elif kind == CANCEL:
                 number, _ = number_of(body)
@@ -272,14 +252,13 @@ class _Connection:
             return False
 
     def _answer(self, number: int, seconds: float, method: str, request: bytes) -> None:
-        context = _Context(seconds)
+        context = _Context(seconds, self._pipe.peer)
         with self._changed:
             self._calls[number] = context
             is_over = self._is_over
         if is_over:
             context.end()
         try:
-            assert self._identity is not None
             answer = self._service.answer(method, request, context, self._identity)
             told = numbered(ANSWER, number, answer)
         except LaminarError as error:

@@ -1,9 +1,10 @@
-"""Calls of a process of this host: over a unix socket, in a fifth of the time that gRPC takes.
+"""Calls over a socket of two tasks, in a fifth of the time that gRPC takes.
 
 Who calls sends CALL with a number that is never used again, the seconds that are left (0: any
 number), the method and the request in its envelope (`envelopes.py`); it gives the call up with
-CANCEL. Who answers sends ANSWER, with an envelope, or ERROR (`statuses.py`). PING asks for a PONG,
-so that a process that hangs is told from one that computes.
+CANCEL. Who answers sends ANSWER, with an envelope, or ERROR (`statuses.py`); ERROR with
+the number 0 says that what came was damaged, and ends the link. PING asks for a PONG, so that a
+process that hangs is told from one that computes.
 
 There is no thread between a caller and the socket: who waits for an answer reads, and tells the
 others what came for them; when it has its own, the next one reads. A thread of its own reads where
@@ -12,8 +13,7 @@ nobody waits.
 State of `CallLink`, guarded by `_lock`: `_waiting[number]` are the calls without an answer;
 `_is_read` says whether somebody reads; `_wakes` is when that thread wakes at the latest, and
 `_wake` makes it do so before; `_heard` is when something came last, `_pinged` when that was asked
-for, 0
-where it was not; `_is_broken` says that there can be no more calls.
+for, 0 where it was not; `_is_broken` says that there can be no more calls.
 """
 
 from __future__ import annotations
@@ -34,20 +34,16 @@ from laminar.engine.errors import CancelledError, LaminarError
 from laminar.engine.runtime.workers import WORKERS
 
 from . import links, statuses
-from .keepalive import Keepalive
-from .links import message, number_of, numbered, parse_messages
-from .local_pipe import MOST_BYTES, LocalPipe
+from .keepalive import PATIENCE, Keepalive
+from .links import PING, PONG, message, number_of, numbered, parse_messages
+from .socket_pipe import MOST_BYTES, SocketPipe
 
 _log = logging.getLogger(__name__)
 
-CALL, CANCEL, PING = range(32, 35)
-ANSWER, ERROR, PONG = range(48, 51)
+CALL, CANCEL, CALLS = range(32, 35)  # a link for calls begins with CALLS
+ANSWER, ERROR = range(48, 50)
 HELLO = "laminar.Wire/Hello"
 INLINE_BYTES = 64 << 10  # of an envelope that goes along a link
-
-# gRPC answers pings whatever a process does; here it is Python, and one call of an extension may
-# keep the interpreter for seconds: it gets so many times longer.
-_PATIENCE = 4
 
 Done = Callable[[bytes | None, LaminarError | None], object]
 
@@ -97,14 +93,14 @@ class _Call:
 
 
 class CallLink:
-    """Calls one process of this host.
+    """Calls one process.
 
     Args:
         pipe: leads there; the link owns it.
         keepalive: how soon it is noticed that the process hangs.
     """
 
-    def __init__(self, pipe: LocalPipe, keepalive: Keepalive) -> None:
+    def __init__(self, pipe: SocketPipe, keepalive: Keepalive) -> None:
         self._pipe = pipe
         self._keepalive = keepalive
         self._numbers = itertools.count(1)
@@ -173,8 +169,9 @@ class CallLink:
         with self._lock:
             call = self._waiting.get(number)
         if call is not None:
-            self._pipe.send(numbered(CANCEL, number))
+            # In this order: who hears of it may answer at once.
             self._finish(number, None, CancelledError(f"{call.who}: the call was cancelled"))
+            self._pipe.send(numbered(CANCEL, number))
 
     def close(self) -> None:
         """Calls that wait are cancelled, and there can be no more."""
@@ -190,13 +187,16 @@ class CallLink:
         with self._lock:
             if self._is_broken:
                 raise LinkGoneError
+            has_ended = False
             if not self._waiting:
                 self._heard, self._pinged = now, 0.0
+                has_ended = not self._is_read and self._pipe.has_ended()
             number = next(self._numbers)
             self._waiting[number] = call
             is_early = self._is_read and call.end < self._wakes
-        self._pipe.send(call_message(number, seconds, method, envelope))
-        if self._pipe.is_gone:
+        if not has_ended:
+            self._pipe.send(call_message(number, seconds, method, envelope))
+        if has_ended or self._pipe.is_gone:
             with self._lock:
                 is_first = self._waiting.pop(number, None) is not None
             self._shut("UNAVAILABLE", "the connection broke")
@@ -275,13 +275,17 @@ class CallLink:
                 pause = self._expire()
                 if pause is None:
                     return
-                ready = self._poller.poll(pause)
+                # What has come with the packet before is not told by the socket.
+                has_come = self._pipe.has_packet
+                if not has_come:
+                    for fd, _ in self._poller.poll(pause):
+                        if fd == self._wake:
+                            os.eventfd_read(fd)
+                        else:
+                            has_come = True
                 is_telling = True
-                for fd, _ in ready:
-                    if fd == self._wake:
-                        os.eventfd_read(fd)
-                    elif not self._take():
-                        return
+                if has_come and not self._take():
+                    return
                 is_telling = False
         except BaseException as cause:
             if is_telling:  # it may be that an answer was lost
@@ -296,18 +300,22 @@ class CallLink:
 
     def _take(self) -> bool:
         """Tell what one packet brings; whether there is more to come."""
-        size = self._pipe.packet(self._buffer)
-        if not size:
-            self._break("UNAVAILABLE", "it has closed its end")
-            return False
-        self._heard, self._pinged = time.monotonic(), 0.0
         try:
+            size = self._pipe.packet(self._buffer, waits=False)
+            if not size:
+                self._break("UNAVAILABLE", "it has closed its end")
+                return False
+            if size < 0:  # a part of one
+                return True
+            self._heard, self._pinged = time.monotonic(), 0.0
             for kind, body, _ in parse_messages(memoryview(self._buffer)[:size]):
                 if kind == PONG:
                     continue
                 number, rest = number_of(body)
                 if kind == ANSWER:
                     self._finish(number, bytes(rest), None)
+                elif kind == ERROR and not number:
+                    raise statuses.from_bytes(bytes(rest))
                 elif kind == ERROR:
                     self._finish(number, None, statuses.from_bytes(bytes(rest)))
                 else:
@@ -331,14 +339,14 @@ class CallLink:
                 if self._is_broken or not self._waiting:
                     return None
                 if self._pinged:
-                    next_one = self._pinged + _PATIENCE * alive.timeout_seconds
+                    next_one = self._pinged + PATIENCE * alive.timeout_seconds
                     hangs, asks = next_one <= now, False
                 else:
                     next_one = self._heard + alive.time_seconds
                     hangs, asks = False, next_one <= now
                     if asks:
                         self._pinged = now
-                        next_one = now + _PATIENCE * alive.timeout_seconds
+                        next_one = now + PATIENCE * alive.timeout_seconds
                 self._wakes = min(next_one, min(c.end for c in self._waiting.values()))
                 pause = max(self._wakes - now, 0.0) * 1e3 + 1
         for number in late:
@@ -351,7 +359,7 @@ class CallLink:
         if late:
             return self._expire()
         if hangs:
-            waited = _PATIENCE * alive.timeout_seconds
+            waited = PATIENCE * alive.timeout_seconds
             self._break("UNAVAILABLE", f"no sign of life came in {waited:g} s")
             self._pipe.close()
             return None
@@ -366,6 +374,6 @@ class CallLink:
         self._ends()
 
 
-def _end(pipe: LocalPipe, wake: int) -> None:
+def _end(pipe: SocketPipe, wake: int) -> None:
     pipe.end()
     os.close(wake)
