@@ -152,9 +152,12 @@ class LibraryCall(NamedTuple):
         parameters: its sizes.
         buffers: two operands, then the result. Of a convolution: input and filters; of its gradient
             with respect to the input: that of the output, and filters; with respect to the filters:
-            input, and the gradient of the output.
+            input, and the gradient of the output. There filters lie as the library has them, as
+            (filters, *window, channels/groups), and the result has the element type of operands.
         fallback: generated kernels that compute the same.
         label: the operations that it is for.
+        before: kernels that put operands into the form that the library takes.
+        after: kernels that put its result into the form that it has elsewhere.
     """
 
     name: LibraryName
@@ -162,6 +165,13 @@ class LibraryCall(NamedTuple):
     buffers: tuple[Buffer, Buffer, Buffer]
     fallback: tuple[Launch, ...]
     label: str = ""
+    before: tuple[Launch, ...] = ()
+    after: tuple[Launch, ...] = ()
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """All launches that it may take."""
+        return (*self.before, *self.after, *self.fallback)
 
 
 @dataclass(frozen=True)
@@ -195,7 +205,7 @@ class CudaProgram:
         """All that it may launch, each once."""
         found: dict[str, Kernel] = {}
         for x in self.launches:
-            for launch in x.fallback if isinstance(x, LibraryCall) else (x,):
+            for launch in x.launches if isinstance(x, LibraryCall) else (x,):
                 found[launch.kernel.name] = launch.kernel
         return tuple(found.values())
 

@@ -241,7 +241,9 @@ class ProgramExecutor:
             if isinstance(x, LibraryCall):
                 call = self._plan_call(x, tuple(map(address, x.buffers)))
                 if call is not None:
+                    steps.extend(map(launched, x.before))
                     steps.append(functools.partial(call, gpu.stream))
+                    steps.extend(map(launched, x.after))
                     continue
                 steps.extend(map(launched, x.fallback))
             else:
@@ -281,7 +283,7 @@ class _Tables:
         self._places: dict[Table, int] = {}
         words: list[int] = []
         for x in program.launches:
-            for launch in x.fallback if isinstance(x, LibraryCall) else (x,):
+            for launch in x.launches if isinstance(x, LibraryCall) else (x,):
                 for table in launch.arguments:
                     if isinstance(table, Table) and table not in self._places:
                         self._places[table] = len(words)

@@ -36,6 +36,7 @@ from .lines import THREADS
 _MOST_GRID = 65535  # blocks along y and z
 _MOST_BLOCKS = 4096
 _SCATTER_BLOCKS = 256  # that all rows of a table are shared among
+_LINE = 256  # bytes that memory of scratch begins at multiples of
 
 
 class Operand(NamedTuple):
@@ -54,6 +55,34 @@ class Operand(NamedTuple):
     dtype: DType
 
 
+class Scratch:
+    """Memory behind the arena for what a call of a library needs: calls use it in turns.
+
+    Args:
+        begin: where it begins, in bytes.
+
+    Attributes:
+        num_bytes: as much as the call takes that takes most.
+    """
+
+    def __init__(self, begin: int) -> None:
+        self._begin = begin
+        self._taken = 0
+        self.num_bytes = 0
+
+    def next_call(self) -> Scratch:
+        """Give back all that was taken."""
+        self._taken = 0
+        return self
+
+    def take(self, num_bytes: int) -> Buffer:
+        """So much of it, from a multiple of 256 bytes on."""
+        found = Buffer("arena", 0, self._begin + self._taken)
+        self._taken += -(-num_bytes // _LINE) * _LINE
+        self.num_bytes = max(self.num_bytes, self._taken)
+        return found
+
+
 def plan_call(
     call: KernelCall,
     inputs: Sequence[Operand],
@@ -61,6 +90,7 @@ def plan_call(
     real: Callable[[int], int],
     failed: Buffer | None,
     label: str,
+    scratch: Scratch,
 ) -> Iterator[Launch | LibraryCall]:
     """The launches of a kernel call.
 
@@ -71,6 +101,7 @@ def plan_call(
         real: gives the real size of a symbolic size.
         failed: where it says that a check has failed, if nothing is to be done then.
         label: what it is for.
+        scratch: memory that it may use meanwhile.
 
     Raises:
         NotLoweredError: there is no CUDA kernel for it.
@@ -79,7 +110,7 @@ def plan_call(
     if isinstance(planner, ProductPlanner):
         yield from _product(planner, inputs, outputs[0], real, failed, label)
     elif isinstance(planner, ConvolutionPlanner):
-        yield from _convolution(planner, inputs, outputs[0], real, failed, label)
+        yield _convolution(planner, inputs, outputs[0], real, failed, label, scratch)
     else:
         made = _own(call, inputs, outputs, real)
         if made is not None:
@@ -132,7 +163,9 @@ def _convolution(
     real: Callable[[int], int],
     failed: Buffer | None,
     label: str,
-) -> Iterator[Launch | LibraryCall]:
+    scratch: Scratch,
+) -> Launch | LibraryCall:
+    """The call of a library, where one may compute it, else the launch of its own kernel."""
     a, b = inputs
     name: LibraryName = "convolution"
     if isinstance(planner, InputGradientPlanner):
@@ -159,7 +192,51 @@ def _convolution(
     grid = _tiles(*sizes[:2], made.groups)
     more = (*buffers, *sizes, failed or 0)
     launch = Launch(kernel, grid, (THREADS, 1, 1), more, label)
-    yield launch if failed else LibraryCall(name, made, buffers, (launch,), label)
+    if failed:
+        return launch
+    return _library_convolution(name, made, a, b, output, launch, scratch.next_call())
+
+
+def _library_convolution(
+    name: LibraryName,
+    made: Convolution,
+    a: Operand,
+    b: Operand,
+    output: Operand,
+    own: Launch,
+    scratch: Scratch,
+) -> LibraryCall:
+    """A convolution by a library: it has filters in another order, and sums in the operands' type.
+
+    Ours are (*window, channels, filters), and the sums of halves are float32.
+    """
+    taps = math.prod(made.window) * (made.channels // made.groups)
+    before: tuple[Launch, ...] = ()
+    after: tuple[Launch, ...] = ()
+    filters, result = b.buffer, output.buffer
+    dtype, size = made.dtype, made.dtype.size
+    if name != "convolution_filter_gradient":
+        filters = scratch.take(taps * made.filters * size)
+        before = _transpose(b.buffer, filters, dtype, dtype, taps, made.filters, own.label)
+        count = math.prod(output.shape)
+        if output.dtype != dtype:
+            result = scratch.take(count * size)
+            after = _transpose(result, output.buffer, dtype, output.dtype, 1, count, own.label)
+    else:
+        result = scratch.take(taps * made.filters * size)
+        after = _transpose(
+            result, output.buffer, dtype, output.dtype, made.filters, taps, own.label
+        )
+    return LibraryCall(name, made, (a.buffer, filters, result), (own,), own.label, before, after)
+
+
+def _transpose(
+    source: Buffer, target: Buffer, dtype: DType, out: DType, rows: int, columns: int, label: str
+) -> tuple[Launch, ...]:
+    """The launch that writes the transpose of a matrix, as another element type."""
+    kernel = lines.transpose_kernel(dtype, out)
+    launch = _flat(kernel, rows * columns, (source, target, rows, columns, 0))
+    return () if launch is None else (launch._replace(label=label),)
 
 
 def _tiles(rows: int, columns: int, count: int) -> tuple[int, int, int]:

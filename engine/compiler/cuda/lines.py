@@ -1,4 +1,4 @@
-"""What is no loop over elements, as CUDA C: running sums, random bits, scatters, places in order.
+"""What is no loop over elements, as CUDA C: running sums, transposes, random bits, scatters, ...
 
 Each kernel takes its arrays, then its sizes, then the address of `failed`, or 0 where nothing is
 checked. All have one order of operations for each element, so their results are the same bits in
@@ -47,6 +47,30 @@ def scan_kernel(kind: str, dtype: DType) -> Kernel:
         total = {f"i ? {step} : x[at]"};
         y[at] = total;
         }}
+        }}
+        """
+    )
+
+
+@functools.cache
+def transpose_kernel(dtype: DType, out: DType) -> Kernel:
+    """y[j, i] = x[i, j], as another element type; with one row, a conversion.
+
+    It takes x, y, rows and columns of x, and the address of `failed` or 0. A thread makes one
+    element; those beside it write beside it.
+
+    Args:
+        dtype: of x.
+        out: of y.
+    """
+    return _kernel(
+        f"""
+        @(const {memory_type(dtype)}* __restrict__ x, {memory_type(out)}* __restrict__ y,
+        long long rows, long long columns, const int* failed) {{
+        if (failed && *failed) return;
+        const long long at = (long long)blockIdx.x * {THREADS} + threadIdx.x;
+        if (at >= rows * columns) return;
+        lm_put(y[at], lm_get(x[at % rows * columns + at / rows]));
         }}
         """
     )

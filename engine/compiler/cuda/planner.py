@@ -17,7 +17,7 @@ from ...graph import Array, TensorSpec
 from ..ir.kernel import Kernel
 from ..ir.not_lowered import NotLoweredError
 from ..schedule.buffer_assignment import BufferAssignment, arrange, in_order, live_ranges
-from .calls import Operand, plan_call
+from .calls import Operand, Scratch, plan_call
 from .launches import LoopLaunch, LoopPlanner
 from .loops import LoopCode
 from .source import ArgumentSpec, Failed, Pointer, kernel
@@ -94,6 +94,7 @@ class CudaPlanner:
         self._constants: dict[int, int] = {}  # storage -> its number among the constants
         self._iterations: dict[int, int] = {}  # window -> the iteration that is planned
         self._arena: dict[object, int] = {}
+        self._scratch = Scratch(0)
         kernels = list(in_order(layout.kernels))
         self._has_checks = any(k.check is not None for k in kernels)
         self._loops = LoopPlanner(layout, real, self._is_aligned, self._is_guarded)
@@ -102,6 +103,7 @@ class CudaPlanner:
     def plan(self) -> CudaProgram:
         """The program."""
         arena_bytes = self._place_arena()
+        self._scratch = Scratch(arena_bytes)
         launches: list[Launch | LibraryCall] = []
         if self._has_checks:
             launches.append(Launch(_RESET, (1, 1, 1), (1, 1, 1), (self._flag(),), "checks"))
@@ -110,7 +112,7 @@ class CudaPlanner:
         written = {externals.variables[n] for n in program.updates}
         return CudaProgram(
             tuple(launches),
-            arena_bytes,
+            arena_bytes + self._scratch.num_bytes,
             tuple(self._value(n) for n in self._constants),
             self._specs(externals.inputs),
             self._specs(externals.variables),
@@ -301,7 +303,8 @@ class CudaPlanner:
         ]
         outputs = [self._operand_of(n) for n in call.writes]
         guard = self._flag() if self._is_guarded(made) else None
-        yield from plan_call(call, operands, outputs, self._real, guard, self._label(made))
+        label = self._label(made)
+        yield from plan_call(call, operands, outputs, self._real, guard, label, self._scratch)
 
     def _operand_of(self, number: int) -> Operand:
         view = self._program.whole(number)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ...cuda_program import LibraryCall, Product
 from ..interface import Gpu
 from .cublaslt import plan_product
+from .cudnn import plan_convolution
 
 
 def plan_call(
@@ -15,4 +16,4 @@ def plan_call(
     """What runs a library call at addresses, on a stream; None: generated kernels compute it."""
     if isinstance(call.parameters, Product):
         return plan_product(gpu, call.parameters, addresses)
-    return None
+    return plan_convolution(gpu, call.name, call.parameters, addresses)
