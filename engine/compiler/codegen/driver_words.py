@@ -9,8 +9,9 @@ from __future__ import annotations
 WANT_LINE, WANT_OWN = 1, 2
 
 # Flags of a kernel. The result of a check stops the run, or, with STOP, the loop it is in. With
-# SETTLE threads meet again when they have looked: the next iteration makes another result.
-PARALLEL, BARRIER, CHECK, STOP, SETTLE = 1, 2, 4, 8, 16
+# SETTLE threads meet again when they have looked: the next iteration makes another result. In a
+# kernel that MEETS, a loop of short ones, threads wait for each other often.
+PARALLEL, BARRIER, CHECK, STOP, SETTLE, MEETS = 1, 2, 4, 8, 16, 32
 
 # Words of a loop, and of a thread's part of it.
 LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED, LOOP_CANCELLABLE, LOOP_END = range(6)
@@ -37,13 +38,14 @@ WENT_ON, STOPPED, FAILED = 0, 1, 2
 # Words of a pool, on cache lines of their own: the phase, odd while a kernel is open; the plan, its
 # kernel, and how many of its shares are left; who sleeps, of those that the pool has and of those
 # that wait for the end of a plan; the barrier of loops, and who sleeps there; by how many
-# rounds less than at first a thread waits before it sleeps. From CLAIMS on there is a word for each
-# share: the last phase in which it was claimed.
+# rounds less than at first a thread waits before it sleeps; how often, of late, threads slept at
+# that barrier. From CLAIMS on there is a word for each share: the last phase in which it was
+# claimed.
 WORDS_OF_LINE = 8
 PHASE, PLAN, ROW, LEFT, THREADS, QUIT, ASLEEP, WAITING, ARRIVED, ROUND, MEETING = (
     i * WORDS_OF_LINE for i in range(11)
 )
-FEWER_SPINS, CLAIMS = (i * WORDS_OF_LINE for i in (11, 12))
+FEWER_SPINS, LATE, CLAIMS = (i * WORDS_OF_LINE for i in (11, 12, 13))
 
 
 def pool_words(num_threads: int) -> int:

@@ -17,7 +17,8 @@ looks at nothing else, so the plan may have ended meanwhile. Whoever finds nothi
 the next phase: it looks for a moment, then sleeps.
 
 In a native loop all threads meet between kernels. As none of them claims a second share there
-before it has done the first, each has one.
+before it has done the first, each has one. Where other processes leave two threads one core, one of
+them runs loops of short kernels alone for a while: changing over at each meeting would take longer.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ from .driver_words import (
     CLAIMS,
     FEWER_SPINS,
     KERNELS,
+    LATE,
     LEFT,
     MEETING,
+    MEETS,
     NUM_KERNELS,
     PARALLEL,
     PHASE,
@@ -67,6 +70,10 @@ Ending: TypeAlias = Callable[[Value], Value]
 # the core that the waiting one has, and longer again by a little each.
 _MOST_SPINS, _FEWER_SPINS, _MORE_SPINS = 3000, 2700, 2
 _LONG = 300_000  # nanoseconds
+# Threads that meet in a loop of short kernels sleep there only if they have one core for both, and
+# then changing over takes longer than what they do. Each time adds so much to LATE, up to a limit;
+# each wait takes 1 from it. From so much on, one of two threads runs such loops alone.
+_LATE, _MOST_LATE, _CROWDED = 40, 1000, 750
 _IDLE_SPINS = 32000  # where it waits for another plan
 _FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # private to the process
 _FUTEX_X86, _FUTEX_ARM = 202, 98  # Linux's number of the call
@@ -114,10 +121,19 @@ def _pause(fn: IRFunction) -> None:
 
 
 def _until_changed(
-    fn: IRFunction, pool: str, place: str, old: Value, asleep: str, is_idle: Value, moment: str
+    fn: IRFunction,
+    pool: str,
+    place: str,
+    old: Value,
+    asleep: str,
+    is_idle: Value,
+    moment: str,
+    *,
+    is_meeting: bool = False,
 ) -> None:
     """Wait until a word is not `old`: look for some rounds, then sleep; `moment` is for times."""
-    fewer_place = at(fn, pool, FEWER_SPINS)
+    fewer_place, late_place = at(fn, pool, FEWER_SPINS), at(fn, pool, LATE)
+    late = atomic(fn, late_place)
     fewer = atomic(fn, fewer_place)
     spins = fn.select(is_idle, fn.number(_IDLE_SPINS), _MOST_SPINS - fewer)
 
@@ -138,6 +154,9 @@ def _until_changed(
             is_long & in_kernel & ~is_idle,
             lambda: publish(fn, fn.number(_FEWER_SPINS), fewer_place),
         )
+        if is_meeting:
+            more = atomic(fn, late_place) + _LATE
+            publish(fn, fn.select(more < _MOST_LATE, more, fn.number(_MOST_LATE)), late_place)
 
     def doze(x: Value) -> tuple[Value, Value]:
         _futex(fn, place, _FUTEX_WAIT, old)
@@ -148,6 +167,7 @@ def _until_changed(
 
     repeat(fn, fn.number(0), again)
     when(fn, ~is_idle & (fewer > 0), recover)
+    when(fn, ~is_idle & (late > 0), lambda: publish(fn, late - 1, late_place))
     when(fn, atomic(fn, place) == old, sleep)
 
 
@@ -190,7 +210,8 @@ def _wait(module: Module) -> None:
         _rouse(fn, round_place, atomic(fn, meeting))
 
     def hold() -> None:
-        _until_changed(fn, pool, round_place, round, meeting, fn.number(0) != 0, moment)
+        never = fn.number(0) != 0
+        _until_changed(fn, pool, round_place, round, meeting, never, moment, is_meeting=True)
 
     when(fn, last, release)
     when(fn, ~last, hold)
@@ -204,6 +225,8 @@ def _next(module: Module) -> None:
     count, cancellable = word(fn, plan, NUM_KERNELS), word(fn, plan, CANCELLABLE)
     phase_place = at(fn, pool, PHASE)
     no = fn.number(0) != 0
+    are_two = word(fn, pool, THREADS) == 2
+    is_crowded = are_two & (atomic(fn, at(fn, pool, LATE)) > _CROWDED)
 
     def fails_behind(i: Value) -> Value:
         """Whether the plan ends behind kernel i, by its check or because it has been cancelled."""
@@ -220,7 +243,9 @@ def _next(module: Module) -> None:
     def one(i: Value) -> tuple[Value, Value]:
         """Run kernel i if it is for one thread; its number stays where it is for several."""
         row = address_at(fn, kernels, i, 8 * ROW_WORDS)
-        is_parallel = fn.binary("and", word(fn, row, 2), PARALLEL) != 0
+        flags = word(fn, row, 2)
+        is_late = (fn.binary("and", flags, MEETS) != 0) & is_crowded
+        is_parallel = (fn.binary("and", flags, PARALLEL) != 0) & ~is_late
 
         def alone() -> list[Value]:
             code, words = (pointer(fn, word(fn, row, k)) for k in (0, 1))

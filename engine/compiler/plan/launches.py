@@ -30,6 +30,7 @@ _FEW_ROWS = 16
 # About what a call takes, and what is worth a thread; and what is long for one who waits.
 _CALL_SECONDS, _SECONDS = 5e-8, 5e-5
 _LONG_SECONDS = 0.02
+_SHORT_SECONDS = 0.001  # of an iteration
 
 
 class PlannedLaunch(NamedTuple):
@@ -166,9 +167,10 @@ class Launches:
             flags = driver_words.STOP | driver_words.SETTLE
             launches.append(PlannedLaunch(_nothing(), flags, k, loop.stop.storage))
         launches += self._launches(kernel.body, times, **inside)
-        flags = (
-            driver_words.PARALLEL if any(x.flags & driver_words.PARALLEL for x in launches) else 0
-        )
+        is_shared = any(x.flags & driver_words.PARALLEL for x in launches)
+        flags = driver_words.PARALLEL if is_shared else 0
+        if is_shared and sum(map(self._seconds, kernel.body)) < _SHORT_SECONDS:
+            flags |= driver_words.MEETS
         is_cancellable = is_cancellable and loop.count is not None  # else its test does that
         if loop.has_checks or is_cancellable:
             flags |= driver_words.CHECK

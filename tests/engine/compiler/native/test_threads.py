@@ -16,7 +16,7 @@ import pytest
 
 import laminar
 from laminar.engine.compiler.codegen import driver_words
-from laminar.engine.compiler.native import cluster_kernel, executable
+from laminar.engine.compiler.native import cluster_kernel, executable, threads
 from laminar.engine.compiler.native.threads import Pool
 from laminar.engine.compiler.plan import planner as plan
 from laminar.engine.compiler.target.thread_count import num_threads
@@ -106,6 +106,36 @@ def test_a_plan_runs_alone_when_the_pool_has_another_number_of_threads(
         np.testing.assert_array_equal(np.asarray(f(x)), expected)
     assert not larger._words[driver_words.PHASE]
     larger.close()
+
+
+def test_one_of_two_threads_runs_short_loops_alone_where_they_slept_in_them(
+    set_threads: Callable[[int], None],
+) -> None:
+    """To the same bits, and without meetings; as long as that is not far back."""
+    set_threads(2)
+    start, w = np.full((64, 256), 0.25, "float32"), ROWS[:256, :256] / 16
+
+    @laminar.function
+    def powers(x: Any) -> Any:
+        return laminar.ops.fori_loop(0, 12, lambda i, x: laminar.ops.tanh(x @ w), x)
+
+    pool = threads.pool()
+    assert pool is not None
+    together = np.asarray(powers(start))
+    meetings = pool._words[driver_words.ROUND]
+    assert meetings >= 12
+    pool._words[driver_words.LATE] = 1000
+    alone = np.asarray(powers(start))
+    assert pool._words[driver_words.ROUND] == meetings
+    assert alone.tobytes() == together.tobytes()
+    pool._words[driver_words.LATE] = 100
+    again = np.asarray(powers(start))
+    assert pool._words[driver_words.ROUND] >= meetings + 12
+    assert again.tobytes() == together.tobytes()
+    expected = start.astype("float64")
+    for _ in range(12):
+        expected = np.tanh(expected @ w)
+    np.testing.assert_allclose(together, expected, rtol=1e-3, atol=1e-5)
 
 
 def test_a_plan_is_for_one_number_of_threads(
