@@ -67,8 +67,8 @@ class TimeDistributed(Wrapper):
     def _check_mask(self, shape: TensorShape, mask: TensorShape) -> None:
         if len(mask) < 2 or not TensorShape(mask[:2]).is_compatible_with(shape[:2]):
             raise ShapeError(
-                f"{who(self)}: expected a mask {shape[:2]} or (batch, steps, ...), for an input of "
-                f"shape {shape}, got the shape {mask}",
+                f"{who(self)}: expected a mask {tuple(shape[:2])} or (batch, steps, ...), for an "
+                f"input of shape {tuple(shape)}, got the shape {tuple(mask)}",
                 remedy="give a mask that says of each step whether it counts",
             )
 
