@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from zlib import crc32
 
+from ..errors import ArgumentTypeError, DTypeError
 from ..graph import (
     GraphTensor,
     Operation,
@@ -14,6 +16,7 @@ from ..graph import (
     int32,
     int64,
 )
+from ..late import later
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.effects import perform
@@ -21,6 +24,8 @@ from ..ops.core.registry import OpDef
 from ..ops.state import queue as ops
 from .elements import ElementHandle, shapes_of
 from .handles import as_list
+
+_switch_case = later("laminar.engine.functions.conditions", "switch_case")
 
 
 class QueueBase(ElementHandle):
@@ -65,6 +70,35 @@ class QueueBase(ElementHandle):
         found.handle, found.name = handle, handle.op.name
         found.dtypes, found.shapes = handle.op.attrs["dtypes"], handle.op.attrs["shapes"]
         found.names = None
+        return found
+
+    @staticmethod
+    def from_list(index: Any, queues: Sequence[QueueBase]) -> QueueBase:
+        """The queue of a list that `index`, an integer, names each time that it is used.
+
+        Raises:
+            ArgumentTypeError: they are no queues.
+            DTypeError: their components have other types, or names.
+
+        Examples:
+            >>> queues = [engine.FIFOQueue(3, ["int32"], [[]]) for _ in range(2)]
+            >>> engine.QueueBase.from_list(1, queues).enqueue(5)
+            >>> [int(q.size()) for q in queues]
+            [0, 1]
+        """
+        if not queues or not all(isinstance(q, QueueBase) for q in queues):
+            raise ArgumentTypeError(f"from_list: expected queues, got {queues!r}")
+        first = queues[0]
+        if any((q.dtypes, q.names) != (first.dtypes, first.names) for q in queues):
+            raise DTypeError(
+                "from_list: the components of the queues have other types or names: "
+                + "; ".join(f"{q.name} has {', '.join(map(str, q.dtypes))}" for q in queues)
+            )
+        found = QueueBase.__new__(QueueBase)
+        found.handle = _switch_case(index, [lambda q=q: q.handle for q in queues])
+        found.name, found.dtypes, found.names = "from_list", first.dtypes, first.names
+        alike = all(q.shapes == first.shapes for q in queues)
+        found.shapes = first.shapes if alike else shapes_of(None, len(first.dtypes))
         return found
 
     @property

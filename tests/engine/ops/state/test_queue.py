@@ -14,6 +14,7 @@ from laminar.engine import (
     FIFOQueue,
     Graph,
     PriorityQueue,
+    QueueBase,
     RandomShuffleQueue,
     Session,
     constant,
@@ -417,3 +418,35 @@ def test_the_queue_dies_with_its_object() -> None:
     queue.enqueue(np.zeros(1000, np.float32))
     del queue
     assert held() is None
+
+
+def test_a_queue_of_a_list() -> None:
+    """As TensorFlow's QueueBase.from_list: the index is looked at by each operation on it."""
+    with Graph().as_default(), Session() as session:
+        one, two = FIFOQueue(3, ["int32"], [[]]), RandomShuffleQueue(3, 0, ["int32"], [[]])
+        index = placeholder("int32", [])
+        chosen = QueueBase.from_list(index, [one, two])
+        add, take, size = chosen.enqueue(7), chosen.dequeue(), chosen.size()
+        session.run([one.enqueue(1), two.enqueue(2)])
+        assert [session.run(take, {index: i}) for i in (1, 0)] == [2, 1]
+        session.run(add, {index: 0})
+        assert [session.run(size, {index: i}) for i in (0, 1)] == [1, 0]
+        found: list[Any] = []
+        waits = threading.Thread(target=lambda: found.append(session.run(take, {index: 1})))
+        waits.start()
+        session.run(two.enqueue(5))
+        waits.join(60)
+        assert found == [5]
+        refused: list[Any] = [[], [one, 3], [one, FIFOQueue(3, ["float32"])]]
+        for wrong in refused:
+            with pytest.raises(TypeError, match="from_list"):
+                QueueBase.from_list(index, wrong)
+    queues = [FIFOQueue(3, ["int32"], [[]]) for _ in range(2)]
+
+    @function
+    def add_to(i: Any) -> Any:
+        chosen = QueueBase.from_list(i, queues)
+        chosen.enqueue(i)
+        return chosen.size()
+
+    assert [int(add_to(constant(i))) for i in (1, 0, 1)] == [1, 1, 2]
