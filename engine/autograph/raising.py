@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..functions.func_graph import FuncGraph
@@ -35,13 +33,13 @@ class _Branches(threading.local):
 _branches = _Branches()
 
 
-@contextmanager
-def in_branch() -> Iterator[None]:
-    """A block in which a branch is traced."""
-    _branches.depth += 1
-    try:
-        yield
-    finally:
+class in_branch:  # noqa: N801  # used as a function is
+    """A block in which a branch is traced; it leaves an error that goes through as it is."""
+
+    def __enter__(self) -> None:
+        _branches.depth += 1
+
+    def __exit__(self, *error: object) -> None:
         _branches.depth -= 1
 
 
@@ -50,7 +48,7 @@ def raised(error: Any) -> Any:
     if isinstance(error, type) and issubclass(error, Exception):
         error = error()
     if isinstance(error, Exception):
-        setattr(error, _MARK, True)
+        BaseException.__setattr__(error, _MARK, True)  # also of a frozen dataclass
     return error
 
 
@@ -61,14 +59,16 @@ def is_raised(error: Exception) -> bool:
 
 def put_raise(error: Exception) -> None:
     """Have the graph that is being built raise it."""
-    if not hasattr(error, _STAGED):
+    if hasattr(error, _STAGED):
+        BaseException.__delattr__(error, _STAGED)  # it may be raised again, in another place
+    else:
         _never(error, TensorShape([]), bool_)
 
 
 def end_here(error: Exception) -> None:
     """Leave the branch around a condition that raises in any case, if there is one."""
     if _branches.depth:
-        setattr(error, _STAGED, True)
+        BaseException.__setattr__(error, _STAGED, True)
         raise error
 
 

@@ -26,6 +26,7 @@ class RaisedError(LaminarError):
     """An exception of the user's program that a graph raises; it is of its class, too."""
 
     kind: ClassVar[type[Exception]]
+    __setattr__ = Exception.__setattr__  # also where the class is a frozen dataclass
 
     def __init__(self, message: str, **place: Any) -> None:
         # A class of the user's may want other arguments: it is not initialized as one of them.

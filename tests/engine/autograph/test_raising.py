@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import traceback
 from collections.abc import Callable
@@ -59,6 +60,25 @@ def always(x: Any) -> Any:
         raise IndexError("one")
 
 
+@dataclasses.dataclass(frozen=True)
+class FrozenError(Exception):
+    code: int
+
+
+ONE_FOR_ALL = FrozenError(3)
+
+
+def the_same_twice(x: Any) -> Any:
+    if x < 0:
+        if x < -1:
+            raise ONE_FOR_ALL
+        else:  # noqa: RET506  # both branches raise
+            raise ONE_FOR_ALL
+    if x > 100:
+        raise ONE_FOR_ALL
+    return x
+
+
 def in_a_loop(x: Any) -> Any:
     total, steps = 0.0, []
     for i in range(3):
@@ -89,7 +109,9 @@ def outcome(fn: Callable[[Any], Any], x: Any) -> float | Exception:
         return error
 
 
-@pytest.mark.parametrize("fn", [refuse_negative, after, before, inner, always, in_a_loop, caught])
+@pytest.mark.parametrize(
+    "fn", [refuse_negative, after, before, inner, always, the_same_twice, in_a_loop, caught]
+)
 def test_a_function_raises_what_python_raises(fn: Callable[[Any], Any]) -> None:
     traced = engine.function(fn)
     for value in (-5.0, -0.5, 0.5, 3.0, 300.0):
