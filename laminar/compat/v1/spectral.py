@@ -1,8 +1,8 @@
-"""`tf.spectral`: Fourier transforms."""
+"""`tf.spectral`: Fourier and cosine transforms."""
 
 from __future__ import annotations
 
 from .face import face
-from .signal import NAMES
+from .signal import SPECTRAL
 
-__getattr__, __dir__ = face(__name__, NAMES)
+__getattr__, __dir__ = face(__name__, SPECTRAL)

@@ -83,6 +83,7 @@ NAMES: dict[str, Line] = {
     "global_step": "engine.training:global_step",
     "import_meta_graph": ".graphs:import_meta_graph",
     "increment_global_step": (OWN, "engine:increment_global_step"),
+    "init_from_checkpoint": ".initial_checkpoints:init_from_checkpoint",
     "input_producer": (OWN, "engine:input_producer"),
     "inverse_time_decay": ".decays:inverse_time_decay",
     "latest_checkpoint": "engine:latest_checkpoint",
@@ -111,6 +112,7 @@ NAMES: dict[str, Line] = {
     "string_input_producer": (OWN, "engine:string_input_producer"),
     "summary_iterator": ".inputs:summary_iterator",
     "update_checkpoint_state": ".checkpoints:update_checkpoint_state",
+    "warm_start": ".initial_checkpoints:warm_start",
     "write_graph": ".graphs:write_graph",
 }
 
