@@ -23,6 +23,7 @@ _MODULES = frozenset(
         "compat",
         "config",
         "data",
+        "distributions",
         "debugging",
         "dtypes",
         "errors",
