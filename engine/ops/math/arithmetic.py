@@ -129,8 +129,9 @@ absolute: ElementwiseOp = elementwise(
 )
 sign: ElementwiseOp = elementwise(
     "Sign",
-    "y = -1, 0 or 1 as x is negative, 0 or positive.",
+    "y = -1, 0 or 1 as x is negative, 0 or positive. The slope is 0.",
     scalar=lambda s, x: s.sign(x),
+    grad=lambda op, dy: zeros_like(dy),
     dtypes=REAL,
 )
 floor: ElementwiseOp = elementwise(

@@ -52,7 +52,7 @@ next_after: OpDef = elementwise(
     "NextAfter",
     "The number next to x on the way to y. The slope by x is 1, by y it is 0.",
     scalar=lambda s, x, y: s.next_after(x, y),
-    grad=lambda op, dz: (dz, None),
+    grad=lambda op, dz: (dz, zeros_like(dz)),
     dtypes={float32, float64},  # half types are computed in float32, whose neighbours are nearer
 )
 
@@ -77,7 +77,7 @@ def _next_after_half_kernel(xp: Any, x: Array, y: Array) -> Array:
 
 @next_after_half.grad
 def _next_after_half_grad(op: OpView, dz: Tensor) -> Grads:
-    return unbroadcast(dz, 0, op.inputs), None
+    return unbroadcast(dz, 0, op.inputs), zeros_like(op.inputs[1])
 
 
 heaviside: OpDef = elementwise(

@@ -45,29 +45,29 @@ class Normal(Distribution):
     ) -> None:
         super().__init__(name, loc=loc, scale=scale)
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         return self.loc + self.scale * draws.random_normal(state, sizes, 0.0, 1.0, self.dtype)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         z = (x - self.loc) / self.scale
         return -0.5 * z * z - _log(self.scale) - 0.5 * math.log(2 * math.pi)
 
-    def _cdf(self, x: Tensor) -> Tensor:
+    def _cdf(self, x: Tensor) -> Any:
         z = (x - self.loc) / self.scale
         return 0.5 * lookup("Erfc")(-z * math.sqrt(0.5))
 
-    def _quantile(self, p: Tensor) -> Tensor:
+    def _quantile(self, p: Tensor) -> Any:
         return self.loc + self.scale * lookup("Ndtri")(p)
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         return self._full(0.5 * math.log(2 * math.pi * math.e)) + _log(self.scale)
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         return self._full(0.0) + self.loc
 
     _mode = _mean
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         return self._full(0.0) + self.scale * self.scale
 
 
@@ -91,32 +91,32 @@ class Uniform(Distribution):
     ) -> None:
         super().__init__(name, low=low, high=high)
 
-    def range(self, name: str = "range") -> Tensor:
+    def range(self, name: str = "range") -> Any:
         """high - low."""
-        return self.high - self.low  # type: ignore[no-any-return]  # a tensor
+        return self.high - self.low
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         return self.low + self.range() * draws.random_uniform(state, sizes, 0.0, 1.0, self.dtype)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         outside = lookup("LogicalOr")(_less(x, self.low), lookup("GreaterEqual")(x, self.high))
         inside = -_log(self.range()) + 0.0 * x
         return _where(outside, lookup("ZerosLike")(inside) - _INF, inside)
 
-    def _cdf(self, x: Tensor) -> Tensor:
+    def _cdf(self, x: Tensor) -> Any:
         part = (x - self.low) / self.range()
         return lookup("Minimum")(lookup("Maximum")(part, part * 0.0), part * 0.0 + 1.0)
 
-    def _quantile(self, p: Tensor) -> Tensor:
+    def _quantile(self, p: Tensor) -> Any:
         return self.low + p * self.range()
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         return _log(self.range())
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         return 0.5 * (self.low + self.high)
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         return self.range() * self.range() / 12.0
 
 
@@ -133,31 +133,31 @@ class Laplace(Distribution):
     ) -> None:
         super().__init__(name, loc=loc, scale=scale)
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         u = draws.random_uniform(state, sizes, -1.0, 1.0, self.dtype)
         return self._quantile(0.5 + 0.5 * u)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         return -_abs(x - self.loc) / self.scale - _log(2.0 * self.scale)
 
-    def _cdf(self, x: Tensor) -> Tensor:
+    def _cdf(self, x: Tensor) -> Any:
         z = (x - self.loc) / self.scale
         half = 0.5 * _exp(-_abs(z))
         return _where(_greater(z, z * 0.0), 1.0 - half, half)
 
-    def _quantile(self, p: Tensor) -> Tensor:
+    def _quantile(self, p: Tensor) -> Any:
         u = 2.0 * p - 1.0
         return self.loc - self.scale * lookup("Sign")(u) * _log1p(-_abs(u))
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         return self._full(1.0) + _log(2.0 * self.scale)
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         return self._full(0.0) + self.loc
 
     _mode = _mean
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         return self._full(0.0) + 2.0 * self.scale * self.scale
 
 
@@ -174,28 +174,28 @@ class Gamma(Distribution):
     ) -> None:
         super().__init__(name, concentration=concentration, rate=rate)
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         a = self._full(0.0) + self.concentration
         return draws.random_gamma(state, sizes, a, self.dtype) / self.rate
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         a, rate = self.concentration, self.rate
         return _xlogy(a - 1.0, x) - rate * x - _lgamma(a) + a * _log(rate)
 
-    def _cdf(self, x: Tensor) -> Tensor:
+    def _cdf(self, x: Tensor) -> Any:
         return lookup("Igamma")(self.concentration, self.rate * x)
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         a = self.concentration
         return a - _log(self.rate) + _lgamma(a) + (1.0 - a) * _digamma(a)
 
-    def _mean(self) -> Tensor:
-        return self.concentration / self.rate  # type: ignore[no-any-return]  # a tensor
+    def _mean(self) -> Any:
+        return self.concentration / self.rate
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         return self._mean() / self.rate
 
-    def _mode(self) -> Tensor:
+    def _mode(self) -> Any:
         mode = (self.concentration - 1.0) / self.rate
         return _where(_less(mode, mode * 0.0), mode * 0.0 + _NAN, mode)
 
@@ -225,15 +225,15 @@ class Exponential(Gamma):
         Distribution.__init__(self, name, rate=rate)
 
     @property
-    def concentration(self) -> Tensor:
+    def concentration(self) -> Any:
         """1."""
         found: Tensor = lookup("OnesLike")(self._parameters["rate"])
         return found
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         return -_log1p(-draws.random_uniform(state, sizes, 0.0, 1.0, self.dtype)) / self.rate
 
-    def _quantile(self, p: Tensor) -> Tensor:
+    def _quantile(self, p: Tensor) -> Any:
         return -_log1p(-p) / self.rate
 
 
@@ -262,23 +262,23 @@ class Beta(Distribution):
         )
 
     @property
-    def total_concentration(self) -> Tensor:
+    def total_concentration(self) -> Any:
         """a + b."""
-        return self.concentration1 + self.concentration0  # type: ignore[no-any-return]  # a tensor
+        return self.concentration1 + self.concentration0
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         zeros = self._full(0.0)
         a, b = zeros + self.concentration1, zeros + self.concentration0
         return draws.random_beta(state, sizes, a, b, self.dtype)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         a, b = self.concentration1, self.concentration0
         return _xlogy(a - 1.0, x) + (b - 1.0) * _log1p(-x) - _lbeta(a, b)
 
-    def _cdf(self, x: Tensor) -> Tensor:
+    def _cdf(self, x: Tensor) -> Any:
         return lookup("Betainc")(self.concentration1, self.concentration0, x)
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         a, b = self.concentration1, self.concentration0
         return (
             _lbeta(a, b)
@@ -287,14 +287,14 @@ class Beta(Distribution):
             + (a + b - 2.0) * _digamma(a + b)
         )
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         return self.concentration1 / self.total_concentration
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         mean = self._mean()
         return mean * (1.0 - mean) / (1.0 + self.total_concentration)
 
-    def _mode(self) -> Tensor:
+    def _mode(self) -> Any:
         a, b = self.concentration1, self.concentration0
         least = lookup("Minimum")(a, b)
         mode = (a - 1.0) / (a + b - 2.0)
@@ -328,7 +328,7 @@ class StudentT(Distribution):
     ) -> None:
         super().__init__(name, df=df, loc=loc, scale=scale)
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         # A normal number over the root of a mean of squares of df others: of keys of their own.
         from_gamma = lookup("RandomFold")(state, 1)
         z = draws.random_normal(state, sizes, 0.0, 1.0, self.dtype)
@@ -336,7 +336,7 @@ class StudentT(Distribution):
         squares = draws.random_gamma(from_gamma, sizes, 0.5 * df, self.dtype) * 2.0
         return self.loc + self.scale * z * lookup("Rsqrt")(squares / df)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         z, df = (x - self.loc) / self.scale, self.df
         return (
             -0.5 * (df + 1.0) * _log1p(z * z / df)
@@ -346,13 +346,13 @@ class StudentT(Distribution):
             + _lgamma(0.5 * (df + 1.0))
         )
 
-    def _cdf(self, x: Tensor) -> Tensor:
+    def _cdf(self, x: Tensor) -> Any:
         z, df = (x - self.loc) / self.scale, self._full(0.0) + self.df
         z = z + 0.0 * df
         tail = 0.5 * lookup("Betainc")(0.5 * df + 0.0 * z, 0.0 * z + 0.5, df / (df + z * z))
         return _where(_less(z, z * 0.0), tail, 1.0 - tail)
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         df = self._full(0.0) + self.df
         return (
             _log(_abs(self.scale))
@@ -361,17 +361,17 @@ class StudentT(Distribution):
             + 0.5 * (df + 1.0) * (_digamma(0.5 * (df + 1.0)) - _digamma(0.5 * df))
         )
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         zeros = self._full(0.0)
         return _where(_greater(zeros + self.df, zeros + 1.0), zeros + self.loc, zeros + _NAN)
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         zeros = self._full(0.0)
         df, square = zeros + self.df, zeros + self.scale * self.scale
         known = _where(_greater(df, zeros + 2.0), square * df / (df - 2.0), zeros + _INF)
         return _where(_greater(df, zeros + 1.0), known, zeros + _NAN)
 
-    def _mode(self) -> Tensor:
+    def _mode(self) -> Any:
         return self._full(0.0) + self.loc
 
 
@@ -391,23 +391,23 @@ class Dirichlet(Distribution):
         super().__init__(name, concentration=concentration)
 
     @property
-    def total_concentration(self) -> Tensor:
+    def total_concentration(self) -> Any:
         """The sum of the a_i."""
         found: Tensor = reduce_sum(self.concentration, [-1])
         return found
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         found = draws.random_gamma(state, sizes, self.concentration, self.dtype)
         return found / reduce_sum(found, [-1], keepdims=True)
 
     def _lbeta(self) -> Any:
         return reduce_sum(_lgamma(self.concentration), [-1]) - _lgamma(self.total_concentration)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         found: Tensor = reduce_sum(_xlogy(self.concentration - 1.0, x), [-1]) - self._lbeta()
         return found
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         a, total = self.concentration, self.total_concentration
         size = float(a.shape[-1])
         found: Tensor = (
@@ -417,11 +417,11 @@ class Dirichlet(Distribution):
         )
         return found
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         found: Tensor = self.concentration / reduce_sum(self.concentration, [-1], keepdims=True)
         return found
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         total = reduce_sum(self.concentration, [-1], keepdims=True)
         mean = self._mean()
         found: Tensor = mean * (1.0 - mean) / (1.0 + total)

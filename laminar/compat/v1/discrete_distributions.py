@@ -57,7 +57,7 @@ class Bernoulli(_Discrete):
         self._kind = as_dtype(dtype)
 
     @property
-    def logits(self) -> Tensor:
+    def logits(self) -> Any:
         """log(p / (1 - p))."""
         given = self._parameters
         found: Tensor = (
@@ -68,30 +68,30 @@ class Bernoulli(_Discrete):
         return found
 
     @property
-    def probs(self) -> Tensor:
+    def probs(self) -> Any:
         """p."""
         given = self._parameters
         found: Tensor = given["probs"] if "probs" in given else _sigmoid(given["logits"])
         return found
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         u = draws.random_uniform(state, sizes, 0.0, 1.0, self.probs.dtype)
         return cast(lookup("Less")(u, self.probs + 0.0 * u), self._kind)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         return -x * _softplus(-self.logits) - (1.0 - x) * _softplus(self.logits)
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         x = self.logits
         return _sigmoid(x) * _softplus(-x) + _sigmoid(-x) * _softplus(x)
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         return lookup("Identity")(self.probs)
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         return self.probs * (1.0 - self.probs)
 
-    def _mode(self) -> Tensor:
+    def _mode(self) -> Any:
         p = self.probs
         return cast(lookup("Greater")(p, p * 0.0 + 0.5), self._kind)
 
@@ -109,24 +109,24 @@ class _Classes(_Discrete):
     _event_axes = 1
 
     @property
-    def logits(self) -> Tensor:
+    def logits(self) -> Any:
         """Logarithms of the probabilities, up to a number."""
         given = self._parameters
         found: Tensor = given["logits"] if "logits" in given else _log(given["probs"])
         return found
 
     @property
-    def probs(self) -> Tensor:
+    def probs(self) -> Any:
         """The probabilities."""
         given = self._parameters
         found: Tensor = given["probs"] if "probs" in given else ops.softmax(given["logits"])
         return found
 
-    def _log_probs(self) -> Tensor:
+    def _log_probs(self) -> Any:
         found: Tensor = ops.log_softmax(self.logits)
         return found
 
-    def _classes(self, state: Tensor, count: Any, sizes: list[Any]) -> Tensor:
+    def _classes(self, state: Tensor, count: Any, sizes: list[Any]) -> Any:
         """`count` classes of each distribution, before its axes: (count, *batch)."""
         logits = self.logits
         rows = ops.reshape(logits, (-1, dims_of(logits)[-1]))
@@ -151,7 +151,7 @@ class Categorical(_Classes):
         self._kind = as_dtype(dtype)
 
     @property
-    def event_size(self) -> Tensor:
+    def event_size(self) -> Any:
         """The number of classes."""
         with in_graph():
             return tensor(dims_of(self.logits)[-1], "int32")
@@ -161,12 +161,12 @@ class Categorical(_Classes):
         """(): a draw is one number."""
         return TensorShape(())
 
-    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
         """A vector of no numbers."""
         with in_graph():
             return lookup("Const")(value=tensor([], "int32").numpy())
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         batch = len(self.batch_shape)
         *wanted, _ = sizes
         count: Any = 1
@@ -174,7 +174,7 @@ class Categorical(_Classes):
             count = count * size
         return cast(self._classes(state, count, wanted), self._kind)
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         log_probs = self._log_probs()
         chosen = one_hot(cast(x, "int64"), int(log_probs.shape[-1] or 0), -1, log_probs.dtype)
         found: Tensor = reduce_sum(lookup("Where")(
@@ -182,12 +182,12 @@ class Categorical(_Classes):
         ), [-1])  # fmt: skip
         return found
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         log_probs = self._log_probs()
         found: Tensor = -reduce_sum(self.probs * log_probs, [-1])
         return found
 
-    def _mode(self) -> Tensor:
+    def _mode(self) -> Any:
         return cast(ops.argmax(self.logits, -1), self._kind)
 
 
@@ -217,7 +217,7 @@ class Multinomial(_Classes):
             raise ValueError("tf.distributions.Multinomial: total_count must be one Python number")
         self._count = int(total_count)
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         *wanted, classes = sizes
         batch = len(self.batch_shape)
         count: Any = self._count
@@ -227,13 +227,13 @@ class Multinomial(_Classes):
         found: Tensor = reduce_sum(one_hot(drawn, int(classes), -1, self._kind), [0])
         return found
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         ways = _lgamma(self.total_count + 1.0) - reduce_sum(_lgamma(x + 1.0), [-1])
         found: Tensor = ways + reduce_sum(lookup("Xlogy")(x, _exp(self._log_probs())), [-1])
         return found
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         return self.total_count * self.probs
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         return self.total_count * self.probs * (1.0 - self.probs)

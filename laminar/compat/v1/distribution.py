@@ -71,7 +71,7 @@ class Distribution:
 
     # Shapes
 
-    def _whole(self) -> Tensor:
+    def _whole(self) -> Any:
         """Zeros of the shape of the batch and an event."""
         total: Any = None
         for x in self._parameters.values():
@@ -85,7 +85,7 @@ class Distribution:
         """The shape of the batch of distributions."""
         with in_graph():
             whole = self._whole().shape
-        return whole[: len(whole) - self._event_axes] if whole.rank is not None else whole
+        return whole if whole.rank is None else TensorShape(whole[: whole.rank - self._event_axes])
 
     @property
     def event_shape(self) -> TensorShape:
@@ -94,23 +94,23 @@ class Distribution:
             whole = self._whole().shape
         if whole.rank is None:
             return TensorShape([None] * self._event_axes)
-        return whole[len(whole) - self._event_axes :]
+        return TensorShape(whole[whole.rank - self._event_axes :])
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         """`batch_shape` as a vector, also where a run knows it."""
         with in_graph():
-            sizes: Tensor = shape_of(self._whole())
+            sizes: Any = shape_of(self._whole())
             return sizes[: len(sizes) - self._event_axes]
 
-    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
         """`event_shape` as a vector, also where a run knows it."""
         with in_graph():
-            sizes: Tensor = shape_of(self._whole())
+            sizes: Any = shape_of(self._whole())
             return sizes[len(sizes) - self._event_axes :]
 
     # Draws and densities
 
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Tensor:
+    def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Any:
         """Draws: (*sample_shape, *batch_shape, *event_shape)."""
         with in_graph():
             wanted = static(sample_shape)
@@ -122,76 +122,76 @@ class Distribution:
                 found = lookup("StopGradient")(found)
             return found
 
-    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
         """The logarithm of the density, or of the probability, of values."""
         with in_graph():
             return self._log_prob(self._value(value))
 
-    def prob(self, value: Any, name: str = "prob") -> Tensor:
+    def prob(self, value: Any, name: str = "prob") -> Any:
         """The density, or the probability, of values."""
         with in_graph():
             return lookup("Exp")(self._log_prob(self._value(value)))
 
-    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+    def cdf(self, value: Any, name: str = "cdf") -> Any:
         """The probability of no more than each value."""
         with in_graph():
             return self._cdf(self._value(value))
 
-    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+    def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
         """The logarithm of `cdf`."""
         return lookup("Log")(self.cdf(value))
 
-    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
+    def survival_function(self, value: Any, name: str = "survival_function") -> Any:
         """The probability of more than each value."""
         return 1.0 - self.cdf(value)
 
-    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
         """The logarithm of `survival_function`."""
         return lookup("Log")(self.survival_function(value))
 
-    def entropy(self, name: str = "entropy") -> Tensor:
+    def entropy(self, name: str = "entropy") -> Any:
         """-E[log_prob(x)]."""
         with in_graph():
             return self._entropy()
 
-    def mean(self, name: str = "mean") -> Tensor:
+    def mean(self, name: str = "mean") -> Any:
         """E[x]."""
         with in_graph():
             return self._mean()
 
-    def variance(self, name: str = "variance") -> Tensor:
+    def variance(self, name: str = "variance") -> Any:
         """E[(x - mean)**2]."""
         with in_graph():
             return self._variance()
 
-    def stddev(self, name: str = "stddev") -> Tensor:
+    def stddev(self, name: str = "stddev") -> Any:
         """The square root of the variance."""
         return lookup("Sqrt")(self.variance())
 
-    def mode(self, name: str = "mode") -> Tensor:
+    def mode(self, name: str = "mode") -> Any:
         """Where the density is greatest."""
         with in_graph():
             return self._mode()
 
-    def quantile(self, value: Any, name: str = "quantile") -> Tensor:
+    def quantile(self, value: Any, name: str = "quantile") -> Any:
         """The inverse of `cdf`."""
         with in_graph():
             return self._quantile(self._value(value))
 
-    def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
+    def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Any:
         """E[log p(x) - log q(x)] over x of this distribution, q being `other`."""
         return kl_divergence(self, other)
 
-    def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
+    def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Any:
         """-E[log q(x)] over x of this distribution, q being `other`."""
         return self.entropy() + self.kl_divergence(other)
 
-    def _value(self, value: Any) -> Tensor:
+    def _value(self, value: Any) -> Any:
         x = tensor(value, self.dtype)
         kind = next(iter(self._parameters.values())).dtype
         return x if x.dtype == kind else cast(x, kind)
 
-    def _full(self, number: Any) -> Tensor:
+    def _full(self, number: Any) -> Any:
         """A number for each distribution."""
         found: Tensor = self._whole() + number
         return found
@@ -199,28 +199,28 @@ class Distribution:
     def _missing(self, what: str) -> UnimplementedError:
         return UnimplementedError(f"tf.distributions.{type(self).__name__} has no {what}")
 
-    def _draw(self, sizes: Any, state: Tensor) -> Tensor:
+    def _draw(self, sizes: Any, state: Tensor) -> Any:
         raise self._missing("draws")
 
-    def _log_prob(self, x: Tensor) -> Tensor:
+    def _log_prob(self, x: Tensor) -> Any:
         raise self._missing("density")
 
-    def _cdf(self, x: Tensor) -> Tensor:
+    def _cdf(self, x: Tensor) -> Any:
         raise self._missing("cdf")
 
-    def _quantile(self, p: Tensor) -> Tensor:
+    def _quantile(self, p: Tensor) -> Any:
         raise self._missing("quantile")
 
-    def _entropy(self) -> Tensor:
+    def _entropy(self) -> Any:
         raise self._missing("entropy")
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         raise self._missing("mean")
 
-    def _variance(self) -> Tensor:
+    def _variance(self) -> Any:
         raise self._missing("variance")
 
-    def _mode(self) -> Tensor:
+    def _mode(self) -> Any:
         raise self._missing("mode")
 
     def __repr__(self) -> str:

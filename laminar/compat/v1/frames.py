@@ -184,7 +184,8 @@ def inverse_stft_window_fn(
         overlaps = -(-length // step)
         square = ops.pad(forward * forward, [(0, overlaps * step - length)])
         total = ops.sum(ops.reshape(square, (overlaps, step)), 0)
-        return forward / ops.tile(total, [overlaps])[:length]
+        found: Tensor = forward / ops.tile(total, [overlaps])[:length]
+        return found
 
     return window
 
@@ -222,15 +223,16 @@ def dct(
         if norm is not None or size < 2:
             raise InvalidArgumentError("dct: type 1 has no norm, and needs two samples or more")
         mirrored = ops.concatenate([x, ops.flip(x[..., 1:-1], -1)], -1)
-        return lookup("Real")(rfft(mirrored))
+        spectrum: Tensor = lookup("Real")(rfft(mirrored))
+        return spectrum
     angles = np.pi * np.arange(size) / (2 * size)
     weights = np.full(size, math.sqrt(0.5 / size))
     weights[0] = math.sqrt(0.25 / size)
     if type == 2:
         z = rfft(x, [2 * size])[..., :size]
         real, imaginary = lookup("Real")(z), lookup("Imag")(z)
-        y = 2 * (real * _like(np.cos(angles), x) + imaginary * _like(np.sin(angles), x))
-        return y * _like(weights, x) if norm else y
+        y: Tensor = 2 * (real * _like(np.cos(angles), x) + imaginary * _like(np.sin(angles), x))
+        return y if norm is None else y * _like(weights, x)
     x = x * _like(weights / 0.5 * np.where(np.arange(size), 0.5, 1), x) if norm else x
     z = lookup("Complex")(
         x * _like(2 * size * np.cos(angles), x), x * _like(2 * size * np.sin(angles), x)
@@ -247,7 +249,8 @@ def _resized(x: Tensor, size: int) -> Tensor:
     own = _known("dct", x, -1)
     if own < size:
         x = ops.pad(x, [*[(0, 0)] * (len(x.shape) - 1), (0, size - own)])
-    return x[..., :size]
+    cut: Tensor = x[..., :size]
+    return cut
 
 
 @v1()

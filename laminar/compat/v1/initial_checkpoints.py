@@ -127,7 +127,8 @@ def _begin_with(variable: Any, prefix: str, name: str, shape: Any) -> None:
             value = slice_at(value, list(begins), list(sizes))
         value = cast(value, variable.dtype)
         variable.initial_value = value
-        variable.initializer = engine.assign(variable, value).op
+        update: Any = engine.assign(variable, value)
+        variable.initializer = update.op
 
 
 def warm_start(

@@ -80,7 +80,7 @@ def test_modes() -> None:
             ds.Categorical(logits=[[1.0, 3.0, 2.0]]).mode(),
         ]
     )
-    expected = [A, [np.nan, 1 / 1.5, 2.5 / 4], [np.nan, 1 / 1.5, 2.5 / 5.5], [0, 1], [1]]
+    expected: list[Any] = [A, [np.nan, 1 / 1.5, 2.5 / 4], [np.nan, 1 / 1.5, 2.5 / 5.5], [0, 1], [1]]
     for value, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, wanted)
 
