@@ -131,3 +131,7 @@ class RunMetadata:
     step_stats: list[DeviceStats] = field(default_factory=list)
     cost_graph: list[CostNode] = field(default_factory=list)
     partition_graphs: list[GraphDef] = field(default_factory=list)
+
+    def HasField(self, field_name: str) -> bool:  # noqa: N802  # a message's name for it
+        """Whether a run has filled a field."""
+        return bool(getattr(self, field_name))

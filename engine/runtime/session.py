@@ -300,6 +300,11 @@ class Session:
                     self._sent += len(new)
         return engine
 
+    @property
+    def graph_def(self) -> GraphDef:
+        """Its graph as data."""
+        return self.graph.as_graph_def()
+
     def list_devices(self) -> DeviceList:
         """The devices of this session, and why there are none of some types."""
         return self._ready().list_devices()

@@ -16,6 +16,7 @@ class GraphKeys:
     MODEL_VARIABLES = "model_variables"
     TRAINABLE_VARIABLES = "trainable_variables"
     TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    METRIC_VARIABLES = "metric_variables"
     MOVING_AVERAGE_VARIABLES = "moving_average_variables"
     CONCATENATED_VARIABLES = "concatenated_variables"
     SUMMARIES = "summaries"

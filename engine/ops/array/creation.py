@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError, ShapeError
+from ...errors import InvalidArgumentError
 from ...graph import (
     FLOATING,
     INTEGER,
@@ -39,7 +39,7 @@ from ..math.compare import equal, less, where
 from ..math.reduce import reduce_max
 from .axes import expand_dims, moveaxis
 from .broadcast import broadcast_to, broadcast_to_shape, sum_to
-from .shape import dims_of, is_open, runtime_shape, split_shape
+from .shape import dims_of, is_open, reshape, runtime_shape, split_shape
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
@@ -317,20 +317,17 @@ def meshgrid(*xs: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of the points of a grid: one tensor for each axis.
 
     Args:
-        xs: the coordinates along each axis, scalars or vectors.
+        xs: the coordinates along each axis; those of a scalar or of an array of several axes are a
+            vector of its elements, as in NumPy.
         indexing: "ij": the i-th vector runs along axis i; "xy": the first two are exchanged, so
             that the first runs along the columns.
 
     Raises:
         InvalidArgumentError: another `indexing`.
-        ShapeError: a tensor has more than one axis.
     """
     if indexing not in ("xy", "ij"):
         raise InvalidArgumentError(f'meshgrid: indexing must be "xy" or "ij", got {indexing!r}')
-    for x in xs:
-        if x.shape.rank not in (0, 1):
-            raise ShapeError(f"meshgrid: expected vectors, got {x.spec}")
-    vectors = [expand_dims(x, 0) if x.shape.rank == 0 else x for x in xs]
+    vectors = [x if x.shape.rank == 1 else reshape(x, [-1]) for x in xs]
     places = [*range(len(xs))]
     if indexing == "xy" and len(xs) > 1:
         places[:2] = [1, 0]

@@ -44,6 +44,7 @@ _MODULES = frozenset(
         "nest",
         "nn",
         "python_io",
+        "quantization",
         "queue",
         "random",
         "saved_model",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .face import OWN, Line, face
+from .quantization import NAMES as QUANTIZATION
 
 NAMES: dict[str, Line] = {
+    **QUANTIZATION,
     "AUTO_REUSE": "engine:AUTO_REUSE",
     "AttrValue": ".protos:AttrValue",
     "MetaGraphDef": ".protos:MetaGraphDef",

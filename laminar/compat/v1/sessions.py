@@ -37,12 +37,6 @@ class _Results:
             raise
         return _scalars(found)
 
-    @property
-    def graph_def(self) -> engine.GraphDef:
-        """Its graph as data."""
-        graph: engine.Graph = self.graph  # type: ignore[attr-defined]  # a session's
-        return graph.as_graph_def()
-
     def _tell_operation(self, error: LaminarError) -> None:
         """Let an error of a kernel have the operation, where it is one of the graph."""
         graph: engine.Graph = self.graph  # type: ignore[attr-defined]  # a session's

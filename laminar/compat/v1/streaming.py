@@ -17,8 +17,6 @@ from .maths import reduce_sum
 from .values import operands, tensor
 from .variables import variable_scope
 
-METRIC_VARIABLES = "metric_variables"
-
 
 def kept_count(name: str, shape: Sequence[int] = ()) -> engine.Variable:
     """A local variable of zeros, in the scope of a metric."""
@@ -28,7 +26,7 @@ def kept_count(name: str, shape: Sequence[int] = ()) -> engine.Variable:
             creation.zeros(list(shape), "float32"),
             trainable=False,
             name=f"{scope}/{name}" if scope else name,
-            collections=[GraphKeys.LOCAL_VARIABLES, METRIC_VARIABLES],
+            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         )
 
 

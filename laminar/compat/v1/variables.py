@@ -26,6 +26,7 @@ class VariableAggregation(enum.Enum):
     """How copies of a variable are brought together."""
 
     NONE, SUM, MEAN, ONLY_FIRST_REPLICA = "none", "sum", "mean", "only_first_replica"
+    ONLY_FIRST_TOWER = ONLY_FIRST_REPLICA
 
 
 def _plain(value: Any) -> Any:

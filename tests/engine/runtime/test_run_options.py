@@ -249,6 +249,8 @@ def test_a_trace_has_one_entry_for_each_operation() -> None:
     with eng.Session() as session:
         value = session.run(z, {x: np.ones(1000)}, eng.RunOptions(trace=True), told)
         np.testing.assert_array_equal(value, np.ones(1000))
+    assert told.HasField("step_stats")
+    assert not told.HasField("partition_graphs")
     (device,) = told.step_stats
     assert device.device.endswith("cpu:0")
     assert [n.name for n in device.nodes] == ["a", "b", "c"]

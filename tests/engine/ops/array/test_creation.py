@@ -212,6 +212,13 @@ def test_meshgrid(sizes: list[int], indexing: Any) -> None:
     )
 
 
+def test_meshgrid_of_a_matrix_takes_its_elements() -> None:
+    given = [[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0]
+    found = meshgrid(*map(constant, given))
+    for value, expected in zip(found, np.meshgrid(*given), strict=True):
+        np.testing.assert_array_equal(value.numpy(), expected)
+
+
 def test_meshgrid_of_a_scalar() -> None:
     x, y = meshgrid(constant(1.0), constant([2.0, 3.0]))
     assert x.numpy().tolist() == [[1], [1]]
@@ -220,7 +227,6 @@ def test_meshgrid_of_a_scalar() -> None:
 
 ERRORS = [
     pytest.param(lambda: meshgrid(constant([1.0]), indexing="ab"), "indexing must be", id="index"),
-    pytest.param(lambda: meshgrid(constant([[1.0]])), "meshgrid: expected vectors", id="matrix"),
 ]
 
 

@@ -76,3 +76,9 @@ def test_what_a_run_tells_has_the_fields_of_the_message() -> None:
         assert again.step_stats.dev_stats
         with pytest.raises(ValueError, match="RunOptions"):
             session.run(y, options="fast")
+
+
+def test_a_session_gives_its_graph_as_data() -> None:
+    with engine.Graph().as_default(), engine.Session() as session:
+        engine.constant(1.0, name="one")
+        assert [node.name for node in session.graph_def.node] == ["one"]
