@@ -52,7 +52,7 @@ def _check(who: str, x: TensorSpec, paddings: Paddings, mode: str) -> None:
 
 
 @define("Pad", dtypes={"x": ANY})
-def _pad(x: TensorSpec, *, paddings: Paddings, mode: str, value: float | str) -> TensorSpec:
+def _pad(x: TensorSpec, *, paddings: Paddings, mode: str, value: complex | str) -> TensorSpec:
     """`x` with paddings[i] = (before, after) more elements at the two ends of each axis i.
 
     They are, by `mode`: "constant": `value`; "edge": the element at the end; "reflect": the
@@ -71,7 +71,7 @@ def _pad(x: TensorSpec, *, paddings: Paddings, mode: str, value: float | str) ->
 
 
 @_pad.reference
-def _pad_kernel(xp: Any, x: Array, *, paddings: Paddings, mode: str, value: float | str) -> Array:
+def _pad_kernel(xp: Any, x: Array, *, paddings: Paddings, mode: str, value: complex | str) -> Array:
     if mode != "constant":
         return xp.pad(x, paddings, mode=mode)
     shape = [n + before + after for n, (before, after) in zip(x.shape, paddings, strict=True)]
@@ -80,7 +80,7 @@ def _pad_kernel(xp: Any, x: Array, *, paddings: Paddings, mode: str, value: floa
     return y
 
 
-def _filled(xp: Any, shape: Sequence[int], value: float | str, x: Array) -> Array:
+def _filled(xp: Any, shape: Sequence[int], value: complex | str, x: Array) -> Array:
     if x.dtype == object:  # byte strings
         return np.full(shape, value.encode() if isinstance(value, str) else b"", object)
     is_zero = not any(np.asarray(value).tobytes())  # no bit is set, as one is in -0.0
@@ -157,13 +157,13 @@ def _padded(who: str, x: TensorSpec, paddings: TensorSpec) -> TensorSpec:
 
 
 @define("PadBy", dtypes={"x": ANY, "paddings": INTEGER}, same_dtype=False)
-def pad_by(x: TensorSpec, paddings: TensorSpec, *, mode: str, value: float | str) -> TensorSpec:
+def pad_by(x: TensorSpec, paddings: TensorSpec, *, mode: str, value: complex | str) -> TensorSpec:
     """As Pad, with the pairs in a matrix."""
     return _padded("PadBy", x, paddings)
 
 
 @pad_by.reference
-def _pad_by_kernel(xp: Any, x: Array, paddings: Array, *, mode: str, value: float) -> Array:
+def _pad_by_kernel(xp: Any, x: Array, paddings: Array, *, mode: str, value: complex | str) -> Array:
     pairs = _pairs("PadBy", x, paddings)
     check_paddings("PadBy", pairs, mode)
     if mode != "constant":
@@ -199,7 +199,7 @@ def _pad_sum_grad(op: OpView, ddx: Tensor) -> Grads:
     return pad_by(ddx, op.inputs[1], mode=op.attrs["mode"], value=0.0), None
 
 
-def pad(x: Tensor, paddings: Any, mode: str = "constant", value: float | str = 0) -> Tensor:
+def pad(x: Tensor, paddings: Any, mode: str = "constant", value: complex | str = 0) -> Tensor:
     """`x` with more elements at the two ends of its axes.
 
     Args:

@@ -76,8 +76,8 @@ def fake_quant_with_min_max_args(
     x = tensor(inputs, "float32")
     if not min < max:
         raise InvalidArgumentError(f"min must be below max, got {min} and {max}")
-    ends = (tensor(float(v), x.dtype) for v in (min, max))
-    return _quantized(x, *ends, num_bits, narrow_range)
+    low, high = (tensor(float(v), x.dtype) for v in (min, max))
+    return _quantized(x, low, high, num_bits, narrow_range)
 
 
 @v1()
@@ -91,8 +91,8 @@ def fake_quant_with_min_max_args_gradient(
 ) -> Tensor:
     """The gradients where `inputs` are in the range, else 0."""
     dy, x = tensor(gradients, "float32"), tensor(inputs, "float32")
-    ends = (tensor(float(v), x.dtype) for v in (min, max))
-    _, least, greatest = _nudged(*ends, num_bits, narrow_range)
+    low, high = (tensor(float(v), x.dtype) for v in (min, max))
+    _, least, greatest = _nudged(low, high, num_bits, narrow_range)
     inside = lookup("LogicalAnd")(
         lookup("GreaterEqual")(x, least), lookup("LessEqual")(x, greatest)
     )

@@ -40,6 +40,12 @@ def test_pad(shape: tuple[int, ...], paddings: Any, mode: Any) -> None:
     )
 
 
+def test_pad_with_a_complex_value() -> None:
+    x = np.array([1, 1j], np.complex64)
+    found = pad(constant(x), [(1, 2)], value=2 - 3j)
+    np.testing.assert_array_equal(found.numpy(), np.pad(x, [(1, 2)], constant_values=2 - 3j))
+
+
 def test_pad_with_a_value() -> None:
     for value in (2.5, -np.inf):
         check_op(

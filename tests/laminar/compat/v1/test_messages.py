@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import laminar.compat.v1 as tf
+from laminar import engine
 from laminar.engine.devices import num_available
 from tests.engine.runtime.fake_gpu import one_gpu
 
