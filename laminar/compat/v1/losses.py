@@ -17,6 +17,7 @@ NAMES: dict[str, Line] = {
     "hinge_loss": ".loss_functions:hinge_loss",
     "huber_loss": ".loss_functions:huber_loss",
     "log_loss": ".loss_functions:log_loss",
+    "mean_pairwise_squared_error": ".pairwise:mean_pairwise_squared_error",
     "mean_squared_error": ".loss_functions:mean_squared_error",
     "sigmoid_cross_entropy": ".loss_functions:sigmoid_cross_entropy",
     "softmax_cross_entropy": ".loss_functions:softmax_cross_entropy",

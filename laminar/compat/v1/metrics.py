@@ -7,6 +7,13 @@ from .face import Line, face
 NAMES: dict[str, Line] = {
     "auc": ".thresholds:auc",
     "precision_at_thresholds": ".thresholds:precision_at_thresholds",
+    "average_precision_at_k": ".ranking:average_precision_at_k",
+    "precision_at_k": ".ranking:precision_at_k",
+    "precision_at_top_k": ".ranking:precision_at_top_k",
+    "recall_at_k": ".ranking:recall_at_k",
+    "recall_at_top_k": ".ranking:recall_at_top_k",
+    "sparse_average_precision_at_k": ".ranking:average_precision_at_k",
+    "sparse_precision_at_k": ".ranking:precision_at_k",
     "recall_at_thresholds": ".thresholds:recall_at_thresholds",
     "true_positives_at_thresholds": ".thresholds:true_positives_at_thresholds",
     "false_negatives_at_thresholds": ".thresholds:false_negatives_at_thresholds",
