@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from .face import Line, face
 
 NAMES: dict[str, Line] = {
@@ -15,4 +18,14 @@ NAMES: dict[str, Line] = {
     "make_one_shot_iterator": ".pipelines:make_one_shot_iterator",
 }
 
-__getattr__, __dir__ = face(__name__, NAMES)
+_get, _names = face(__name__, NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "experimental":
+        return importlib.import_module(".data_experimental", __package__)
+    return _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), "experimental"})

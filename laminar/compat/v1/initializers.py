@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from .face import Line, face
+from .face import OWN, Line, face
 
 NAMES: dict[str, Line] = {
+    "global_variables": ".variables:global_variables_initializer",
+    "local_variables": ".variables:local_variables_initializer",
+    "tables_initializer": (OWN, "engine:tables_initializer"),
+    "variables": ".variables:variables_initializer",
     "zeros": ".init_ops:Zeros",
     "ones": ".init_ops:Ones",
     "constant": ".init_ops:Constant",

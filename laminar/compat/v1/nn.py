@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .array import NAMES as ARRAYS
 from .face import UNARY, Line, face
 
 _SAMPLED = (
@@ -52,6 +53,9 @@ NAMES: dict[str, Line] = {
     "embedding_lookup": ".embeddings:embedding_lookup",
     "embedding_lookup_sparse": ".embeddings:embedding_lookup_sparse",
     "safe_embedding_lookup_sparse": ".embeddings:safe_embedding_lookup_sparse",
+    "depth_to_space": ARRAYS["depth_to_space"],
+    "space_to_batch": ARRAYS["space_to_batch"],
+    "space_to_depth": ARRAYS["space_to_depth"],
     "zero_fraction": ".neural:zero_fraction",
     "in_top_k": ".neural:in_top_k",
     "top_k": ".neural:top_k",

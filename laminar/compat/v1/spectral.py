@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .face import face
+from .face import Line, face
 from .signal import SPECTRAL
 
-__getattr__, __dir__ = face(__name__, SPECTRAL)
+NAMES: dict[str, Line] = {**SPECTRAL}
+
+__getattr__, __dir__ = face(__name__, NAMES)

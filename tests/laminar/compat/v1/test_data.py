@@ -144,3 +144,37 @@ def test_what_does_not_fit_is_refused() -> None:
         assert session.run(x).tolist() == [1.0]
         with pytest.raises(engine.errors.ShapeError, match=r"float32\[2\] came"):
             session.run(x)
+
+
+def test_transformations_to_apply() -> None:
+    experimental = tf.data.experimental
+    ten = tf.data.Dataset.range(10)
+    mapped = ten.apply(
+        experimental.map_and_batch(lambda x: x * x, 4, num_parallel_calls=experimental.AUTOTUNE)
+    )
+    assert [b.tolist() for b in mapped.as_numpy_iterator()] == [
+        [0, 1, 4, 9],
+        [16, 25, 36, 49],
+        [64, 81],
+    ]
+    flat = mapped.apply(experimental.unbatch()).apply(experimental.enumerate_dataset(5))
+    assert list(flat.as_numpy_iterator())[3] == (8, 9)
+    twice = ten.apply(experimental.shuffle_and_repeat(10, 2, seed=1))
+    drawn = [int(x) for x in twice.as_numpy_iterator()]
+    assert sorted(drawn[:10]) == sorted(drawn[10:]) == [*range(10)]
+    assert drawn[:10] != drawn[10:]
+    walked = tf.data.Dataset.range(3).apply(
+        experimental.parallel_interleave(lambda i: tf.data.Dataset.range(2), 3)
+    )
+    assert [int(x) for x in walked.as_numpy_iterator()] == [0, 0, 0, 1, 1, 1]
+    with tf.Graph().as_default(), tf.Session() as session:
+        one = experimental.get_single_element(ten.skip(9))
+        sizes = [experimental.cardinality(d) for d in (ten, ten.repeat(), twice.filter(bool))]
+        assert session.run([one, *sizes]) == [
+            9,
+            10,
+            experimental.INFINITE_CARDINALITY,
+            experimental.UNKNOWN_CARDINALITY,
+        ]
+    with pytest.raises(ValueError, match="not both"):
+        experimental.map_and_batch(abs, 4, 2, num_parallel_calls=2)
