@@ -105,10 +105,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        target: str = "",
-        graph: Graph | None = None,
-        config: SessionConfig | None = None,
+        self, target: str = "", graph: Graph | None = None, config: SessionConfig | None = None
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise ArgumentTypeError(
@@ -121,9 +118,8 @@ class Session:
                 remedy="SessionConfig(device_count={'cpu': 2}, ...)",
             )
         self.graph = graph or get_default_graph()
-        self._engine: SessionEngine | None = make_engine(
-            target, self.graph, config or SessionConfig()
-        )
+        self._engine: SessionEngine | None
+        self._engine = make_engine(target, self.graph, config or SessionConfig())
         self._sent = 0
         self._lock = forks.lock()
         self._entered: list[AbstractContextManager[Any]] = []
