@@ -185,6 +185,10 @@ def get_registered_object(
 ) -> Any:
     """The class or function of that name in scopes, `custom_objects`, or the registry; or None.
 
+    "package>Name" is the `Name` that was registered with that package. A scope, and
+    `custom_objects`, may have it as "Name"; the registry has a name without a package under
+    "Custom".
+
     Examples:
         >>> laminar.saving.get_registered_object("nobody's") is None
         True
@@ -195,7 +199,7 @@ def get_registered_object(
         for candidate in (name, short):
             if candidate in table:
                 return table[candidate]
-    return _registered.get(f"Custom>{short}")
+    return _registered.get(f"Custom>{name}")
 
 
 # Writing

@@ -32,7 +32,7 @@ class InputLayer(Layer):
         y: `batch_shape`, or (batch_size, *shape)
 
     Raises:
-        InvalidArgumentError: no shape, or one that asks for sparse or ragged data.
+        InvalidArgumentError: no shape, sparse or ragged data, or what `input_tensor` is not.
 
     Examples:
         >>> layers.InputLayer(shape=(784,)).output.shape
@@ -67,7 +67,8 @@ class InputLayer(Layer):
                     f"Input {self.name!r}: tensor must be a symbolic tensor, got {input_tensor!r}",
                     remedy="give the output of another Input or of a layer",
                 )
-            batch_shape, dtype = input_tensor.shape, dtype or input_tensor.dtype
+            _check_fits(self.name, input_tensor, batch_size, shape, batch_shape, dtype)
+            batch_shape, dtype = input_tensor.shape, input_tensor.dtype
         elif batch_shape is not None and (shape is not None or batch_size is not None):
             raise InvalidArgumentError(
                 f"Input {self.name!r}: give batch_shape, or shape and batch_size, not both; "
@@ -122,6 +123,30 @@ class InputLayer(Layer):
         """An input has none."""
 
 
+def _check_fits(
+    name: str,
+    tensor: KerasTensor | Tensor,
+    batch_size: int | None,
+    shape: Shape | None,
+    batch_shape: Shape | None,
+    dtype: PolicyLike | None,
+) -> None:
+    """InvalidArgumentError if `tensor`, which has a shape and a dtype, is said to have others."""
+    found = tuple(tensor.shape)
+    wrong = {
+        "batch_size": (batch_size, batch_size in (None, *found[:1])),
+        "shape": (shape, shape is None or tuple(TensorShape(shape)) == found[1:]),
+        "batch_shape": (batch_shape, batch_shape is None or TensorShape(batch_shape) == found),
+        "dtype": (dtype, dtype is None or as_dtype(dtype) == tensor.dtype),
+    }
+    for argument, (given, fits) in wrong.items():
+        if not fits:
+            raise InvalidArgumentError(
+                f"Input {name!r}: {argument} is {given!r}, the tensor is {tensor!r}",
+                remedy=f"leave {argument} out: the tensor has it",
+            )
+
+
 def Input(  # noqa: N802  # Keras's name
     shape: Sequence[int | None] | None = None,
     batch_size: int | None = None,
@@ -145,7 +170,7 @@ def Input(  # noqa: N802  # Keras's name
         optional: whether None may be fed.
 
     Raises:
-        InvalidArgumentError: no shape.
+        InvalidArgumentError: no shape, or another one, or another dtype, than that of `tensor`.
 
     Examples:
         >>> x = layers.Input((784,), name="pixels")

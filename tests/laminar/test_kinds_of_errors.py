@@ -59,6 +59,18 @@ def test_a_spec_of_inputs_is_checked() -> None:
     assert layers.InputSpec(axes={-1: 2}, ndim=1).axes == {-1: 2}
 
 
+@pytest.mark.parametrize(
+    "given", [{"shape": (4,)}, {"batch_shape": (None, 4)}, {"batch_size": 3}, {"dtype": "int32"}]
+)
+def test_an_input_is_what_its_tensor_is(given: dict[str, Any]) -> None:
+    tensor = laminar.KerasTensor((2, 3))
+    with pytest.raises(ValueError, match=f"{next(iter(given))} is .*, the tensor is"):
+        layers.Input(tensor=tensor, **given)
+    said = {"shape": (3,), "batch_shape": (2, 3), "batch_size": 2, "dtype": "float32"}
+    for name, value in said.items():
+        assert layers.Input(tensor=laminar.KerasTensor((2, 3)), **{name: value}).shape == (2, 3)
+
+
 def test_what_has_no_call_is_not_implemented() -> None:
     class Empty(laminar.Model):
         pass

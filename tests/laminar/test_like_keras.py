@@ -36,6 +36,20 @@ def test_what_keras_refuses_with_value_error_is_one(kind: type[Exception]) -> No
     assert issubclass(kind, ValueError)
 
 
+def test_a_registered_name_is_looked_up_with_its_package() -> None:
+    @laminar.saving.register_keras_serializable()
+    class Swapped(layers.Layer):
+        pass
+
+    found = laminar.saving.get_registered_object
+    assert found("Custom>Swapped") is found("Swapped") is Swapped
+    assert found("elsewhere>Swapped") is None
+    assert found("elsewhere>Swapped", {"Swapped": Swapped}) is Swapped
+    config = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 1}}
+    with pytest.raises(ValueError, match="elsewhere>Swapped"):
+        laminar.saving.deserialize_keras_object({**config, "registered_name": "elsewhere>Swapped"})
+
+
 def test_models_without_symbols_have_no_inputs() -> None:
     model: Any = laminar.Sequential()
     for name in ("inputs", "outputs", "input_shape", "output_shape"):
