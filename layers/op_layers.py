@@ -16,8 +16,9 @@ from laminar import ops
 from laminar.ops.recording import recorded_ops, set_recorder
 from laminar.serialization import deserialize_keras_object, list_builtins
 
+from .masking import get_mask
 from .operation import Operation
-from .symbolic import any_symbolic
+from .symbolic import KerasTensor, Node, any_symbolic
 
 # Parameters that are data; all others are part of the op's config.
 _DATA = frozenset(
@@ -219,7 +220,27 @@ class _OpClasses(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
+class CarriedMask(Operation):
+    """The mask that a tensor carries, where a model computes with it or gives it.
+
+    Nothing is computed: the call that makes the tensor makes its mask.
+    """
+
+    def call(self, x: Any) -> Any:
+        """The mask of `x`."""
+        return get_mask(x)
+
+    def compute_output_spec(self, x: Any) -> Any:
+        return get_mask(x)
+
+
+def record_mask(carrier: KerasTensor, mask: KerasTensor) -> None:
+    """Record that `mask` is that of `carrier`, once somebody asks who made it."""
+    Node(CarriedMask(), (carrier,), {}, mask)
+
+
 set_recorder(record)
+list_builtins("laminar.layers", {"CarriedMask": CarriedMask})
 list_builtins("laminar.ops", _OpClasses())
 for _module in ("numpy", "nn", "core", "math", "linalg", "image", "einops"):
     list_builtins(f"keras.src.ops.{_module}", _OpClasses())

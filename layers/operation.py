@@ -220,5 +220,7 @@ def _as_symbol(y: Any) -> Any:
     symbol = KerasTensor(tensor.shape, tensor.dtype)
     mask = get_mask(tensor)
     if mask is not None:
-        set_mask(symbol, KerasTensor(mask.shape, mask.dtype))
+        carried = KerasTensor(mask.shape, mask.dtype)
+        carried._carrier = symbol
+        set_mask(symbol, carried)
     return symbol

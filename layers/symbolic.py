@@ -21,9 +21,12 @@ from laminar.engine.errors import (
     UnknownValueError,
 )
 from laminar.engine.graph import DType, Operators, TensorShape, TensorSpec, as_dtype
+from laminar.engine.late import later
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure
 from laminar.typing import Shape
+
+record_mask = later("laminar.layers.op_layers", "record_mask")
 
 
 class Callee(Protocol):
@@ -73,6 +76,7 @@ class KerasTensor(Operators):
 
     __slots__ = (
         "__weakref__",
+        "_carrier",
         "_dtype",
         "_history",
         "_keras_mask",
@@ -101,6 +105,7 @@ class KerasTensor(Operators):
         self._shape = TensorShape(shape)
         self._dtype = as_dtype(dtype)
         self._history: KerasHistory | None = None
+        self._carrier: KerasTensor | None = None  # whose mask this is
         self._keras_mask: Any = None
         self.name = name or auto_name("keras_tensor")
 
@@ -137,7 +142,7 @@ class KerasTensor(Operators):
     @property
     def has_history(self) -> bool:
         """Whether a layer, an op or Input made it."""
-        return self._history is not None
+        return self._history is not None or self._carrier is not None
 
     @property
     def history(self) -> KerasHistory:
@@ -146,6 +151,8 @@ class KerasTensor(Operators):
         Raises:
             FailedPreconditionError: it was not made by a layer, an op or Input.
         """
+        if self._history is None and self._carrier is not None:
+            record_mask(self._carrier, self)
         if self._history is None:
             raise FailedPreconditionError(
                 f"{self!r} was not made by a layer", remedy="start from Input(shape=...)"

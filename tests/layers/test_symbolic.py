@@ -76,7 +76,6 @@ def test_symbols_are_data_wherever_they_stand() -> None:
     assert f(np.zeros((2, 3, 4))).shape == (2, 4, 3)
 
 
-@register_keras_serializable("test_symbolic")
 def doubled(x: Any) -> Any:
     return x + x
 
@@ -94,6 +93,7 @@ def test_symbols_behind_an_argument_that_is_left_out() -> None:
 
 def test_functions_in_the_config_of_an_op() -> None:
     x = laminar.Input((3,))
+    register_keras_serializable("test_symbolic")(doubled)  # here: other tests clear the registry
     model = laminar.Model(x, ops.vectorized_map(doubled, x))
     again = laminar.models.model_from_json(model.to_json())
     np.testing.assert_array_equal(again(X), 2 * X)
@@ -102,3 +102,27 @@ def test_functions_in_the_config_of_an_op() -> None:
 def test_symbols_cannot_be_iterated() -> None:
     with pytest.raises(NotImplementedError, match="no value to take apart"):
         iter(KerasTensor((3, 4)))
+
+
+def test_the_mask_of_a_symbol_is_a_part_of_the_model() -> None:
+    """It is given by a model, computed with, and there when the model is made again."""
+    a, b = layers.Input((4, 2)), layers.Input((4, 2))
+    joined = layers.Concatenate(axis=1)([layers.Masking()(a), b])
+    mask: Any = joined._keras_mask
+    model = laminar.Model([a, b], [mask, ops.sum(ops.cast(mask, "int32"), axis=1)])
+    x = np.array([[[0, 0], [1, 2], [0, 0], [3, 4]]], "float32")
+    y = np.array([[[0, 0], [0, 0], [1, 2], [3, 4]]], "float32")
+    for each in (model, laminar.Model.from_config(model.get_config())):
+        for given, count in (each([x, y]), each.predict([x, y], verbose=0)):
+            np.testing.assert_array_equal(given, [[0, 1, 0, 1, 1, 1, 1, 1]])
+            np.testing.assert_array_equal(count, [6])
+
+
+def test_masks_are_given_to_layers_by_name() -> None:
+    ids = layers.Input((3,), dtype="int32")
+    words = layers.Embedding(5, 2, mask_zero=True)(ids)
+    twice: Any = words * 2  # ops drop masks
+    mean = layers.GlobalAveragePooling1D()(twice, mask=words._keras_mask)
+    model = laminar.Model(ids, [mean, words])
+    found, embedded = model(np.array([[1, 0, 4]]))
+    np.testing.assert_allclose(found, (embedded[:, 0] + embedded[:, 2]).numpy(), rtol=1e-6)
