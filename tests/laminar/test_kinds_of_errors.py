@@ -66,7 +66,12 @@ def test_an_input_is_what_its_tensor_is(given: dict[str, Any]) -> None:
     tensor = laminar.KerasTensor((2, 3))
     with pytest.raises(ValueError, match=f"{next(iter(given))} is .*, the tensor is"):
         layers.Input(tensor=tensor, **given)
-    said = {"shape": (3,), "batch_shape": (2, 3), "batch_size": 2, "dtype": "float32"}
+    said: dict[str, Any] = {
+        "shape": (3,),
+        "batch_shape": (2, 3),
+        "batch_size": 2,
+        "dtype": "float32",
+    }
     for name, value in said.items():
         assert layers.Input(tensor=laminar.KerasTensor((2, 3)), **{name: value}).shape == (2, 3)
 
