@@ -185,9 +185,8 @@ def get_registered_object(
 ) -> Any:
     """The class or function of that name in scopes, `custom_objects`, or the registry; or None.
 
-    "package>Name" is the `Name` that was registered with that package. A scope, and
-    `custom_objects`, may have it as "Name"; the registry has a name without a package under
-    "Custom".
+    "package>Name" was registered with that package; scopes and `custom_objects` may have it as
+    "Name". In the registry, a name without a package is one of "Custom".
 
     Examples:
         >>> laminar.saving.get_registered_object("nobody's") is None

@@ -195,8 +195,8 @@ _BY_TASK = {
 
 
 def check_metrics(given: MetricsLike | None) -> None:
-    """InvalidArgumentError for a name that is not known."""
+    """InvalidArgumentError for a name that is not known, and for what is no metric."""
     for entry in flatten(given):
-        if isinstance(entry, str) and entry.lower() not in _BY_TASK:
-            metrics.get(entry)
+        if not callable(entry) and not (isinstance(entry, str) and entry.lower() in _BY_TASK):
+            metrics.get(entry)  # None is none
         check_arguments(entry, "metric")

@@ -76,6 +76,15 @@ def test_an_input_is_what_its_tensor_is(given: dict[str, Any]) -> None:
         assert layers.Input(tensor=laminar.KerasTensor((2, 3)), **{name: value}).shape == (2, 3)
 
 
+@pytest.mark.parametrize(
+    "given", [{"metrics": 3}, {"metrics": [None, 3]}, {"weighted_metrics": {"out": 3}}]
+)
+def test_compile_takes_metrics_alone(given: dict[str, Any]) -> None:
+    model = laminar.Sequential([layers.Input((3,)), layers.Dense(1, name="out")])
+    with pytest.raises(ValueError, match="metric: expected a name, a config or a callable, got 3"):
+        model.compile(loss="mse", **given)
+
+
 def test_what_has_no_call_is_not_implemented() -> None:
     class Empty(laminar.Model):
         pass
