@@ -64,6 +64,23 @@ class Browser:
         path.write_bytes(base64.b64decode(self._ask("GET", "screenshot")))
         return path
 
+    def colours(self, path: Path) -> int:
+        """How many colours the page has below its head: one that shows nothing has few.
+
+        Args:
+            path: where the picture is kept.
+        """
+        image = pytest.importorskip("PIL.Image")
+        with image.open(self.screenshot(path)) as picture:
+            part = picture.convert("RGB").crop((0, 60, picture.width, picture.height - 200))
+        return len(part.getcolors(1 << 20) or ())
+
+    def resize(self, width: int, height: int) -> None:
+        """Show the page as a screen of this size does."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        command = "Emulation.setDeviceMetricsOverride"
+        self._ask("POST", "goog/cdp/execute", {"cmd": command, "params": size})
+
     def errors(self) -> list[str]:
         """What the console has told of errors since it was asked last."""
         found = self._ask("POST", "se/log", {"type": "browser"})

@@ -15,6 +15,7 @@ import pytest
 
 import laminar
 from benchmarks.page import pages
+from tests.browser import browser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -155,6 +156,14 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     page = (tmp_path / "api" / "laminar.layers.html").read_text()
     assert "Dense" in page
     assert "kernel_initializer" in page
+    with browser(tmp_path / "profile") as chromium:
+        for width in (1400, 390):
+            chromium.resize(width, 900)
+            for path in ("index", "first_hour", "guide/errors", "api/laminar.layers"):
+                chromium.go(tmp_path / f"{path}.html")
+                chromium.wait("document.querySelector('article h1')")
+                assert chromium.run("return document.documentElement.scrollWidth") <= width, path
+                assert chromium.colours(tmp_path / "seen.png") > 20, path
 
 
 def test_each_part_of_the_compiler_has_its_word() -> None:

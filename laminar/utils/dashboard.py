@@ -119,6 +119,7 @@ def page_of(picture: bytes, title: str, refresh_seconds: int | None = None) -> s
     data = base64.b64encode(picture).decode("ascii")
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{again}<title>{name}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<style>body{margin:0;background:#fff;text-align:center}img{max-width:100%}</style></head>"
         f'<body><img alt="{name}" src="data:image/png;base64,{data}"></body></html>\n'
     )

@@ -16,6 +16,7 @@ from laminar import layers
 from laminar.callbacks import Dashboard
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.utils.dashboard import QUANTILES, Guesses, Record, draw_dashboard
+from tests.browser import browser
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
@@ -153,6 +154,20 @@ def test_a_page_is_complete_and_stops_to_refresh(tmp_path: Path) -> None:
     picture = base64.b64decode(sources[0].removeprefix("data:image/png;base64,"))
     assert Image.open(io.BytesIO(picture)).size[0] > 800
     assert [p.name for p in path.parent.iterdir()] == ["board.html"]
+
+
+@pytest.mark.slow
+def test_a_browser_shows_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "board.html"
+    classifier().fit(X, Y, verbose=0, callbacks=[Dashboard(path, (X, Y))])
+    with browser(tmp_path / "profile") as chromium:
+        chromium.go(path)
+        for width in (1400, 390):
+            chromium.resize(width, 900)
+            chromium.wait("document.querySelector('img').naturalWidth > 800")
+            assert chromium.run("return document.documentElement.scrollWidth") <= width
+            assert chromium.colours(tmp_path / "seen.png") > 30
+        assert not chromium.errors()
 
 
 @pytest.mark.usefixtures("drawn")
