@@ -18,7 +18,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from .. import forks
 from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError, NotFoundError
@@ -28,7 +28,7 @@ from .device import ANYWHERE, DeviceSpec, EagerPlace
 from .graphdef import GraphDef, is_number
 from .names import check_name, check_text, near
 from .operation import OpDefinition, Operation
-from .scopes import DeviceRule, FeedRules, Gradient, Scopes
+from .scopes import DeviceRule, Entered, FeedRules, Gradient, Runner, Scopes
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 
@@ -36,18 +36,6 @@ _Attached = TypeVar("_Attached")
 _created: Callable[..., Operation] = later("laminar.engine.ops.core.graphs", "create_op")
 _exported = later("laminar.engine.graph.exchange", "export_graph")
 _flatten = later("laminar.engine.tree", "flatten")
-
-
-class Runner(Protocol):
-    """What `Tensor.eval` and `Operation.run` need of a session."""
-
-    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """Compute the fetches."""
-
-
-class _Entered(threading.local):
-    def __init__(self) -> None:
-        self.sessions: list[Runner] = []
 
 
 class Graph(FeedRules):
@@ -88,7 +76,7 @@ class Graph(FeedRules):
         self.edits = 0
         self._attached: dict[type, Any] = {}
         self.scopes = Scopes()
-        self._entered = _Entered()
+        self._entered = Entered()
 
     # Building
 
@@ -299,9 +287,14 @@ class Graph(FeedRules):
     def __contains__(self, name: str) -> bool:
         return name in self._operations
 
-    def as_graph_def(self) -> GraphDef:
-        """The operations as data, for files and other processes."""
-        found: GraphDef = _exported(self)
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """The operations as data, for files and other processes.
+
+        Args:
+            from_version: leaves out those that the graph had when this was its `version`.
+            add_shapes: taken for TensorFlow's sake: who reads the graph infers them.
+        """
+        found: GraphDef = _exported(self, self.operations[from_version:] if from_version else None)
         return found
 
     def get_operation_by_name(self, name: str) -> Operation:

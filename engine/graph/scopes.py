@@ -9,7 +9,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ..errors import ArgumentTypeError, InvalidArgumentError
 from .device import ANYWHERE, DeviceSpec
@@ -119,6 +119,20 @@ def _merged(levels: tuple[DeviceSpec, ...], types: tuple[str | None, ...]) -> De
     for level in levels:
         spec = level.merge_from(spec)
     return spec
+
+
+class Runner(Protocol):
+    """What `Tensor.eval` and `Operation.run` need of a session."""
+
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
+        """Compute the fetches."""
+
+
+class Entered(threading.local):
+    """The sessions that a thread has entered as default for a graph."""
+
+    def __init__(self) -> None:
+        self.sessions: list[Runner] = []
 
 
 class _Refused:

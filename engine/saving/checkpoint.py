@@ -11,7 +11,7 @@ import numpy as np
 from ..checkpoint import CheckpointReader, newest_of, write_checkpoint
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import Tensor, eager_scope
-from ..graph.graph import Runner as Session
+from ..graph.scopes import Runner as Session
 from ..io.places import make_folder, path_of
 from ..state import Variable
 from .background import BackgroundWriter

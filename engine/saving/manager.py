@@ -9,7 +9,7 @@ from typing import Any
 from ..checkpoint import get_checkpoint_state
 from ..checkpoint.state import newest_first
 from ..errors import DataLossError, InvalidArgumentError
-from ..graph.graph import Runner as Session
+from ..graph.scopes import Runner as Session
 from ..io.places import no_place, path_of
 from ..source import warn
 from .background import BackgroundWriter

@@ -19,7 +19,7 @@ from ..errors import (
     UnimplementedError,
 )
 from ..graph import EagerTensor, Graph, as_dtype, get_default_graph
-from ..graph.graph import Runner as Session
+from ..graph.scopes import Runner as Session
 from ..io.atomic import atomic_write
 from ..io.places import path_of
 from ..source import warn

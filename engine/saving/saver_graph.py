@@ -19,7 +19,7 @@ import numpy as np
 from ..checkpoint import write_checkpoint
 from ..errors import InvalidArgumentError
 from ..graph import DeviceSpec, Graph, GraphTensor, Operation
-from ..graph.graph import Runner
+from ..graph.scopes import Runner
 from ..ops.core.basic import constant, group, identity
 from ..ops.io.checkpoints import (
     checkpoint_entries,

@@ -317,3 +317,23 @@ def test_a_graphdef_answers_to_the_names_of_a_message() -> None:
     assert other != found
     other.CopyFrom(found)
     assert other == found
+
+
+def test_only_what_is_newer_than_a_version() -> None:
+    with eng.Graph().as_default() as graph:
+        x = eng.constant(1.0, name="x")
+        version = graph.version
+        eng.identity(x, name="y")
+        assert [n.name for n in graph.as_graph_def(from_version=version).node] == ["y"]
+        assert graph.as_graph_def(from_version=graph.version).node == []
+        assert graph.as_graph_def(from_version=0, add_shapes=True) == graph.as_graph_def()
+        with eng.Session() as session:
+            assert session.run("x:0") == 1.0
+    with eng.Graph().as_default() as copy:
+        old = eng.GraphDef(graph.as_graph_def().message)
+        del old.node[1:]
+        eng.import_graph_def(old, name="")
+        with eng.Session() as session:
+            session.extend(graph.as_graph_def(from_version=version))
+            assert session.run("y:0") == 1.0
+        assert [op.name for op in copy.operations] == ["x", "y"]
