@@ -31,7 +31,7 @@ from laminar.engine.ops.array.index import get_item
 from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.core.effects import perform
-from laminar.engine.ops.core.registry import Grads, define
+from laminar.engine.ops.core.registry import Grads, define, no_gradient
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import equal
 from laminar.typing import TensorLike
@@ -145,6 +145,9 @@ def _wait(*, group: Group) -> tuple[()]:
 def _wait_kernel(context: Any, *, group: Group) -> tuple[()]:
     _agree(group, "barrier")
     return ()
+
+
+_wait.grad(no_gradient)
 
 
 def all_reduce(x: TensorLike, op: str = "sum", *, group: Group | None = None) -> Tensor:

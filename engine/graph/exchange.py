@@ -21,9 +21,9 @@ from ..errors import (
 from .device import DeviceSpec
 from .graph import Graph
 from .graphdef import GraphDef, Message, no_function, parse_input, read_value, write_value
-from .names import check_name
 from .operation import OpDefinition, Operation
 from .order import topological
+from .scopes import check_name
 from .shapes import TensorShape
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor

@@ -26,9 +26,18 @@ from ..late import later
 from ..source import layer_path, user_location
 from .device import ANYWHERE, DeviceSpec, EagerPlace
 from .graphdef import GraphDef, is_number
-from .names import check_name, check_text, near
 from .operation import OpDefinition, Operation
-from .scopes import DeviceRule, Entered, FeedRules, Gradient, Runner, Scopes
+from .scopes import (
+    DeviceRule,
+    Entered,
+    FeedRules,
+    Gradient,
+    Runner,
+    Scopes,
+    check_name,
+    check_text,
+    near,
+)
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 

@@ -1,4 +1,4 @@
-"""The scopes of a graph under construction: names, control inputs, devices, containers.
+"""Names of operations, and the scopes of a graph under construction: names, devices and others.
 
 And what sessions may not give a graph, or ask of it.
 """
@@ -6,18 +6,51 @@ And what sessions may not give a graph, or ask of it.
 from __future__ import annotations
 
 import functools
+import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ..errors import ArgumentTypeError, InvalidArgumentError
-from .device import ANYWHERE, DeviceSpec
+from .device import ANYWHERE, NODE_NAME, DeviceSpec
 from .operation import Operation
 
 Gradient: TypeAlias = "Callable[..., Any] | str"  # a function, or the name of one
 _Kept = TypeVar("_Kept")
 DeviceRule: TypeAlias = "Callable[[Operation], str | DeviceSpec | None]"
+_NAME = re.compile(NODE_NAME)
+
+
+def is_name(name: str) -> bool:
+    """Whether an operation could have the name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def check_name(name: str) -> None:
+    """InvalidArgumentError unless an operation could have the name."""
+    if not is_name(name):
+        raise InvalidArgumentError(
+            f"{name!r} is not a name for an operation",
+            remedy="use letters, digits and _ . - /, starting with a letter or digit",
+        )
+
+
+def check_text(name: Any) -> None:
+    """ArgumentTypeError for what is no string."""
+    if not isinstance(name, str):
+        raise ArgumentTypeError(
+            f"Graph: a name is a string, got {name!r}",
+            remedy="as_graph_element takes tensors and operations, too",
+        )
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What to try in place of a name that nothing has."""
+    import difflib  # only for an error's text
+
+    found = difflib.get_close_matches(name, known, 3)
+    return f"did you mean {', '.join(found)}?" if found else "list graph.operations"
 
 
 def _spec_of(where: Any) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..graph import GraphTensor, Tensor, bool_, building, get_default_graph, int64, string
-from ..graph.names import is_name
+from ..graph.scopes import is_name
 from ..ops.core.convert import convert_to_tensor
 from ..ops.io.summaries import MESSAGES, merge_summary, write_summary
 from ..ops.math.cast import cast

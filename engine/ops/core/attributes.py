@@ -6,8 +6,8 @@ Anything else (shapes, dtypes, sequences, graphs) is for the rule to judge.
 
 from __future__ import annotations
 
-import ast
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -28,7 +28,10 @@ _CLASSES: Mapping[type, tuple[type, ...]] = {
     str: (str, np.str_),
     _NONE: (_NONE,),
 }
-_NAMED = {"bool": bool, "int": int, "float": float, "str": str, "None": _NONE}
+_NAMED = {"bool": bool, "int": int, "float": float, "str": str}
+_OR = re.compile(r"\|(?![^\[]*\])")  # outside of brackets
+_LITERAL = re.compile(r"(?:typing\.)?Literal\[(.*)\]", re.DOTALL)
+_VALUE = re.compile(r"""(?:"([^"]*)"|'([^']*)'|(-?\d+))""")
 
 
 def allowed_values(rule: Callable[..., Any]) -> dict[str, Allowed]:
@@ -72,10 +75,8 @@ def check_attribute(op: str, name: str, value: Any, allowed: Allowed) -> None:
 def _kinds(annotation: Any) -> tuple[list[type], tuple[Any, ...]] | None:
     """The types and the values that an annotation names; None where it says something else."""
     if isinstance(annotation, str):
-        try:
-            return _kinds_of_source(ast.parse(annotation, mode="eval").body)
-        except SyntaxError:
-            return None
+        parts = _OR.split(annotation)
+        return _joined([_kinds_of_source(part.strip()) for part in parts])
     if annotation is None:
         return [_NONE], ()
     if typing.get_origin(annotation) is typing.Literal:
@@ -85,20 +86,17 @@ def _kinds(annotation: Any) -> tuple[list[type], tuple[Any, ...]] | None:
     return ([annotation], ()) if annotation in _CLASSES else None
 
 
-def _kinds_of_source(node: ast.expr) -> tuple[list[type], tuple[Any, ...]] | None:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _joined([_kinds_of_source(node.left), _kinds_of_source(node.right)])
-    if isinstance(node, ast.Constant) and node.value is None:
-        return [_NONE], ()
-    if isinstance(node, ast.Name) and node.id in _NAMED:
-        return [_NAMED[node.id]], ()
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
-        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        try:
-            return [], tuple(ast.literal_eval(part) for part in inner)
-        except ValueError:
+def _kinds_of_source(text: str) -> tuple[list[type], tuple[Any, ...]] | None:
+    """As `_kinds`, of an annotation as it is written, which nothing compiles or runs."""
+    literal = _LITERAL.fullmatch(text)
+    if literal is not None:
+        values = [_VALUE.fullmatch(part.strip()) for part in literal[1].split(",")]
+        if None in values:
             return None
-    return None
+        return [], tuple(int(v[3]) if v[3] else v[1] or v[2] or "" for v in values if v)
+    if text == "None":
+        return [_NONE], ()
+    return ([_NAMED[text]], ()) if text in _NAMED else None
 
 
 def _joined(

@@ -17,8 +17,7 @@ from ... import ops
 from ...graph import ANY, Array, GraphTensor, Operation, TensorSpec
 from ..state.variable import VariableStore, one_lock
 from .dispatch import as_array
-from .late_checks import named, settle
-from .registry import OpDef, PlanOptions, define, definition_of, no_gradient
+from .registry import HOST, OpDef, PlanOptions, define, definition_of, no_gradient
 
 
 class ClusterOp(NamedTuple):
@@ -211,8 +210,8 @@ def _run_steps(context: Any, inputs: Sequence[Any], body: ClusterBody) -> list[A
                 values[i] = y
         for i in drops:
             values[i] = None
-    if context is not None:
-        settle(context.xp)  # before anything changes
+    if context is not None and context.xp is not HOST:
+        ops.late_checks.settle(context.xp)  # before anything changes
     with one_lock([store for store, _ in shadows.values()]):
         for store, shadow in shadows.values():
             store.value = shadow.value
@@ -230,7 +229,7 @@ def _kernel(step: ClusterOp, device: ClusterDevice | None) -> tuple[Callable[...
     else:
         kernel = device.bind(op)
         if step.operation is not None:
-            kernel = named(step.operation, kernel)
+            kernel = ops.late_checks.named(step.operation, kernel)
     return functools.partial(kernel, **step.attrs), op.context_kernel is not None
 
 

@@ -28,7 +28,7 @@ from ...graph import (
     stack,
     value_of,
 )
-from ...graph.names import is_name
+from ...graph.scopes import is_name
 from ...late import later
 from .convert import convert_to_tensor
 from .kernels import hush, restore
