@@ -169,7 +169,7 @@ def test_a_slice_of_a_model_is_a_model() -> None:
     assert head.get_layer("head") is model.get_layer("head")
     parts = {"a": np.ones((5, 2), "float32"), "b": np.full((5, 2), 2, "float32")}
     expected = np.full((5, 2), 3.0) @ model.weights[2].numpy()
-    np.testing.assert_allclose(head(parts), expected, rtol=1e-6)
+    np.testing.assert_allclose(head(parts), expected, rtol=1e-6, atol=1e-6)
     again = type(head).from_config(head.get_config())
     again.set_weights(head.get_weights())
     np.testing.assert_array_equal(again(parts), head(parts))
