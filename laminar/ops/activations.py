@@ -76,6 +76,16 @@ def relu6(x: TensorLike) -> Tensor:
 def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
     """x where x > 0, negative_slope * x elsewhere.
 
+    Args:
+        x: of any shape; integers and bools become the default float.
+        negative_slope: what negative elements are multiplied by.
+
+    Returns:
+        Shape and float type of `x`.
+
+    Raises:
+        DTypeError: `x` is complex, or no number.
+
     Examples:
         >>> ops.leaky_relu([-1.0, 2.0])
         Tensor([-0.2,  2. ], shape=(2,), dtype=float32)
@@ -86,6 +96,13 @@ def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
 @public
 def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """x where x > 0, alpha * (exp(x) - 1) elsewhere.
+
+    Args:
+        x: of any shape; integers and bools become the default float.
+        alpha: the result is near -alpha where x is far below 0.
+
+    Returns:
+        Shape and float type of `x`.
 
     Source: Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by
         exponential linear units", 2016, arXiv:1511.07289.
@@ -100,6 +117,13 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 @public
 def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).
+
+    Args:
+        x: of any shape; integers and bools become the default float.
+        alpha: the result is near -alpha where x is far below 0; 0 gives NaN at x = 0.
+
+    Returns:
+        Shape and float type of `x`.
 
     Source: Barron, "Continuously differentiable exponential linear units", 2017, arXiv:1704.07483.
 
@@ -242,6 +266,13 @@ def sparse_plus(x: TensorLike) -> Tensor:
 def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     """(x + sqrt(x**2 + b)) / 2.
 
+    Args:
+        x: of any shape; integers and bools become the default float.
+        b: how round the bend at 0 is: the result there is sqrt(b) / 2.
+
+    Returns:
+        Shape and float type of `x`.
+
     Source: Barron, "Squareplus: a softplus-like algebraic rectifier", 2021, arXiv:2112.11687.
 
     Examples:
@@ -288,6 +319,13 @@ def tanh_shrink(x: TensorLike) -> Tensor:
 def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x moved towards 0 by `threshold`, and 0 where |x| is not more than that.
 
+    Args:
+        x: of any shape; integers and bools become the default float.
+        threshold: the distance, at least 0.
+
+    Returns:
+        Shape and float type of `x`.
+
     Examples:
         >>> ops.soft_shrink([-1.0, 0.2, 1.0])
         Tensor([-0.5,  0. ,  0.5], shape=(3,), dtype=float32)
@@ -298,6 +336,13 @@ def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
 @public
 def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """0 where |x| <= threshold, x elsewhere.
+
+    Args:
+        x: of any shape; integers and bools become the default float.
+        threshold: the greatest size that becomes 0.
+
+    Returns:
+        Shape and float type of `x`.
 
     Examples:
         >>> ops.hard_shrink([-1.0, 0.2, 1.0])
@@ -310,6 +355,14 @@ def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
 def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     """x where x > threshold, `default_value` elsewhere.
 
+    Args:
+        x: of any shape; integers and bools become the default float.
+        threshold: the bound; an element equal to it is replaced.
+        default_value: what stands for the elements that are not above it.
+
+    Returns:
+        Shape and float type of `x`.
+
     Examples:
         >>> ops.threshold([0.5, 2.0], 1.0, -1.0)
         Tensor([-1.,  2.], shape=(2,), dtype=float32)
@@ -320,6 +373,16 @@ def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
 @public
 def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """The first half of `x` along `axis` times the sigmoid of the second half.
+
+    Args:
+        x: of any shape; integers and bools become the default float.
+        axis: the axis that is halved; its size must be even.
+
+    Returns:
+        The shape of `x`, with half the size along `axis`.
+
+    Raises:
+        ShapeError: the size along `axis` is odd, or the axis does not exist.
 
     Source: Dauphin et al., "Language modeling with gated convolutional networks", 2017,
         arXiv:1612.08083, equation 1.
@@ -338,6 +401,17 @@ def softmax(x: TensorLike, axis: AxisLike | None = -1) -> Tensor:
 
     None stands for all axes.
 
+    Args:
+        x: of any shape; integers and bools become the default float.
+        axis: one axis, or several over which the sum is taken together; None for all.
+
+    Returns:
+        Shape and float type of `x`; the entries along `axis` are at least 0 and sum to 1.
+
+    Raises:
+        ShapeError: an axis does not exist.
+        DTypeError: `x` is complex.
+
     Examples:
         >>> ops.softmax([1.0, 1.0, 2.0])
         Tensor([0.2119, 0.2119, 0.5761], shape=(3,), dtype=float32)
@@ -348,6 +422,16 @@ def softmax(x: TensorLike, axis: AxisLike | None = -1) -> Tensor:
 @public
 def log_softmax(x: TensorLike, axis: AxisLike | None = -1) -> Tensor:
     """log(softmax(x)), exact where softmax rounds to 0.
+
+    Args:
+        x: of any shape; integers and bools become the default float.
+        axis: one axis, or several over which the sum is taken together; None for all.
+
+    Returns:
+        Shape and float type of `x`.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.log_softmax([0.0, 0.0])
@@ -368,6 +452,16 @@ def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
 
     With z the entries in falling order and k the greatest number for which 1 + k z[k] > z[1] + ...
     + z[k]: max(x - tau, 0), where tau = (z[1] + ... + z[k] - 1) / k.
+
+    Args:
+        x: of any shape with at least one axis; integers and bools become the default float.
+        axis: the axis along which the result sums to 1.
+
+    Returns:
+        Shape and float type of `x`.
+
+    Raises:
+        ShapeError: the axis does not exist.
 
     Source: Martins and Astudillo, "From softmax to sparsemax", 2016, arXiv:1602.02068, algorithm 1.
 

@@ -36,6 +36,14 @@ __all__ = [
 def concatenate(xs: TensorLike, axis: int = 0) -> Tensor:
     """Tensors one after the other along `axis`.
 
+    Args:
+        xs: a sequence of tensors of one rank (or a tensor, whose slices these are), which are
+            converted to their common type.
+        axis: the only axis in which their sizes may differ.
+
+    Returns:
+        The size along `axis` is the sum of theirs.
+
     Raises:
         InvalidArgumentError: there are none.
         ShapeError: they differ in another axis.
@@ -68,6 +76,17 @@ def _uncounted(xs: Any) -> Tensor | None:
 def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
     """`x2` after `x1` along `axis`; None appends the elements of both in row order.
 
+    Args:
+        x1: any tensor.
+        x2: any tensor; both are converted to their common type.
+        axis: the only axis in which their sizes may differ; None for a vector of all elements.
+
+    Returns:
+        The size along `axis` is the sum of both.
+
+    Raises:
+        ShapeError: they differ in another axis, or the axis does not exist.
+
     Examples:
         >>> ops.append([1, 2], [3])
         Tensor([1, 2, 3], shape=(3,), dtype=int32)
@@ -81,6 +100,17 @@ def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
 @public
 def stack(x: TensorLike, axis: int = 0) -> Tensor:
     """Tensors of one shape as the slices of a new axis.
+
+    Args:
+        x: a sequence of tensors of one shape, which are converted to their common type.
+        axis: the place of the new axis in the result.
+
+    Returns:
+        One axis more than each has; along `axis` as many slices as there are tensors.
+
+    Raises:
+        InvalidArgumentError: there are none.
+        ShapeError: the shapes differ, or the result has no such axis.
 
     Examples:
         >>> ops.stack([[1, 2], [3, 4]], axis=1)
@@ -150,7 +180,11 @@ def split(
         indices_or_sections: the number of equal pieces, or the places at which to cut.
         axis: the axis to cut.
 
+    Returns:
+        The pieces, k + 1 of them for k places; a place beyond the end leaves an empty piece.
+
     Raises:
+        InvalidArgumentError: less than one piece, or places that fall.
         ShapeError: the axis cannot be cut into so many equal pieces.
 
     Examples:
@@ -185,6 +219,18 @@ def array_split(
 ) -> list[Tensor]:
     """As `split`, but the pieces may differ by one in size: the first ones are the longer.
 
+    Args:
+        x: any tensor.
+        indices_or_sections: the number of pieces, or the places at which to cut.
+        axis: the axis to cut; for a number of pieces its size must be known.
+
+    Returns:
+        The pieces; some are empty where there are more of them than slices.
+
+    Raises:
+        InvalidArgumentError: less than one piece.
+        ShapeError: the axis does not exist.
+
     Examples:
         >>> [part.shape for part in ops.array_split(np.arange(7), 3)]
         [(3,), (2,), (2,)]
@@ -205,6 +251,14 @@ def array_split(
 def hsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
     """`x` cut along axis 1; a vector along axis 0.
 
+    Args:
+        x: with at least one axis.
+        indices_or_sections: as in `split`: the number of equal pieces, or the places at which to
+            cut.
+
+    Raises:
+        ShapeError: it cannot be cut into so many equal pieces, or `x` is a scalar.
+
     Examples:
         >>> ops.hsplit(np.array([[1, 2], [3, 4]]), 2)
         [Tensor([[1],
@@ -219,6 +273,14 @@ def hsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> l
 def vsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
     """`x` cut along axis 0.
 
+    Args:
+        x: with at least one axis.
+        indices_or_sections: as in `split`: the number of equal pieces, or the places at which to
+            cut.
+
+    Raises:
+        ShapeError: it cannot be cut into so many equal pieces.
+
     Examples:
         >>> ops.vsplit(np.array([[1, 2], [3, 4]]), 2)
         [Tensor([[1, 2]], shape=(1, 2), dtype=int64), Tensor([[3, 4]], shape=(1, 2), dtype=int64)]
@@ -229,6 +291,14 @@ def vsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> l
 @public
 def dsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
     """`x` cut along axis 2.
+
+    Args:
+        x: with at least three axes.
+        indices_or_sections: as in `split`: the number of equal pieces, or the places at which to
+            cut.
+
+    Raises:
+        ShapeError: it cannot be cut into so many equal pieces, or there is no axis 2.
 
     Examples:
         >>> [part.shape for part in ops.dsplit(np.zeros((1, 2, 4)), 2)]

@@ -119,6 +119,16 @@ def ravel(x: TensorLike) -> Tensor:
 def transpose(x: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
     """`x` with its axes in the order `axes`, or reversed.
 
+    Args:
+        x: of any shape.
+        axes: for each axis of the result, which axis of `x` it is; None reverses the order.
+
+    Returns:
+        Axis i of the result is axis `axes[i]` of `x`.
+
+    Raises:
+        ShapeError: `axes` does not name each axis of `x` once.
+
     Examples:
         >>> ops.transpose([[1, 2], [3, 4]])
         Tensor([[1, 3],
@@ -131,6 +141,14 @@ def transpose(x: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
 def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
     """`x` with two axes exchanged.
 
+    Args:
+        x: of any shape.
+        axis1: one axis; negative numbers count from the end.
+        axis2: the axis that changes places with it.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
         (4, 3, 2)
@@ -142,6 +160,14 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
 def moveaxis(x: TensorLike, source: Axes, destination: Axes) -> Tensor:
     """`x` with the axes `source` at the places `destination`; the others keep their order.
 
+    Args:
+        x: of any shape.
+        source: one axis of `x` or several.
+        destination: where each of them is in the result, as many as in `source`.
+
+    Raises:
+        ShapeError: an axis does not exist or is named twice, or the two numbers of axes differ.
+
     Examples:
         >>> ops.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
@@ -152,6 +178,13 @@ def moveaxis(x: TensorLike, source: Axes, destination: Axes) -> Tensor:
 @public
 def expand_dims(x: TensorLike, axis: Axes) -> Tensor:
     """`x` with a new axis of size 1 at each place `axis` of the result.
+
+    Args:
+        x: of any shape.
+        axis: one place or several, counted in the result: -1 is behind the last axis.
+
+    Raises:
+        ShapeError: the result has no such axis, or one is named twice.
 
     Examples:
         >>> ops.expand_dims([1, 2], 0).shape
@@ -165,6 +198,13 @@ def squeeze(x: TensorLike, axis: Axes | None = None) -> Tensor:
     """`x` without its axes `axis` of size 1, by default all of them.
 
     Where no axis is named, those of unknown size stay: the rank does not depend on the data.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several, each of size 1; None for all of size 1.
+
+    Raises:
+        ShapeError: an axis does not exist, or its size is not 1.
 
     Examples:
         >>> ops.squeeze([[[1, 2]]]).shape
@@ -180,6 +220,16 @@ def squeeze(x: TensorLike, axis: Axes | None = None) -> Tensor:
 def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor:
     """`x` repeated along axes of size 1 and new leading axes, to `shape`.
 
+    Args:
+        x: whose sizes, counted from the last axis, are 1 or those of `shape`.
+        shape: ints or scalar integer tensors, or a vector of integers.
+
+    Returns:
+        A tensor of shape `shape` and the type of `x`.
+
+    Raises:
+        ShapeError: `x` does not broadcast to `shape`, or a size is negative.
+
     Examples:
         >>> ops.broadcast_to([1, 2], (2, 2))
         Tensor([[1, 2],
@@ -194,6 +244,16 @@ def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor:
 @public
 def flip(x: TensorLike, axis: Axes | None = None) -> Tensor:
     """`x` with the order of its elements reversed along `axis`, by default all axes.
+
+    Args:
+        x: of any shape.
+        axis: one axis or several; None for all.
+
+    Returns:
+        Shape and type of `x`.
+
+    Raises:
+        ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.flip([[1, 2], [3, 4]], axis=1)
@@ -231,6 +291,14 @@ def flipud(x: TensorLike) -> Tensor:
 def rot90(array: TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     """`array` turned k times by 90 degrees in a plane, from the first of `axes` to the second.
 
+    Args:
+        array: with at least two axes.
+        k: the number of turns; negative ones go from the second axis to the first.
+        axes: the two axes of the plane.
+
+    Returns:
+        The sizes along the two axes are exchanged where k is odd.
+
     Raises:
         ShapeError: `axes` are not two different axes of `array`.
 
@@ -257,6 +325,18 @@ def rot90(array: TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tens
 def roll(x: TensorLike, shift: Axes, axis: Axes | None = None) -> Tensor:
     """`x` with its elements moved along `axis`; those that leave at one end enter at the other.
 
+    Args:
+        x: of any shape.
+        shift: by how many places, towards greater indices; one number, or one for each axis.
+        axis: one axis or several; None rolls the elements in row order and keeps the shape.
+
+    Returns:
+        Shape and type of `x`.
+
+    Raises:
+        ShapeError: an axis does not exist.
+        InvalidArgumentError: several shifts, but not one for each axis.
+
     Examples:
         >>> ops.roll([1, 2, 3, 4], 1)
         Tensor([4, 1, 2, 3], shape=(4,), dtype=int32)
@@ -273,6 +353,14 @@ def repeat(x: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
         repeats: how often; one number for all slices, or one for each.
         axis: the axis; None repeats the elements in row order.
 
+    Returns:
+        Where `axis` is None a vector, otherwise the shape of `x` with the sum of `repeats` over the
+        slices along `axis`.
+
+    Raises:
+        ShapeError: there are not as many repeats as slices, or the axis does not exist.
+        InvalidArgumentError: a repeat is negative.
+
     Examples:
         >>> ops.repeat([1, 2], 2)
         Tensor([1, 1, 2, 2], shape=(4,), dtype=int32)
@@ -285,6 +373,17 @@ def repeat(x: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
 @public
 def tile(x: TensorLike, repeats: TensorLike) -> Tensor:
     """`x` repeated as a whole, `repeats[i]` times along axis i.
+
+    Args:
+        x: of any shape.
+        repeats: whole numbers; the shorter of `repeats` and the shape of `x` is filled up with ones
+            in front.
+
+    Returns:
+        Size `x.shape[i] * repeats[i]` along axis i.
+
+    Raises:
+        InvalidArgumentError: a number is negative.
 
     Examples:
         >>> ops.tile([1, 2], 2)
@@ -310,6 +409,7 @@ def pad(
         constant_values: what "constant" pads with, by default 0.
 
     Raises:
+        ShapeError: there are not as many pairs as axes.
         InvalidArgumentError: constant_values with another mode, or an unknown mode.
 
     Examples:
@@ -357,6 +457,16 @@ def _one_value(constant_values: Any, x: Tensor) -> Any:
 @public
 def view(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """The bytes of `x` read as another element type; the last axis grows or shrinks to fit.
+
+    Args:
+        x: of any shape.
+        dtype: the type in which the bytes are read; None for the default float.
+
+    Returns:
+        The shape of `x`, with its last axis times the size of its type by the size of `dtype`.
+
+    Raises:
+        ShapeError: the bytes along the last axis are no whole number of elements of `dtype`.
 
     Examples:
         >>> ops.view(ops.array([1.0], "float32"), "int32")

@@ -107,6 +107,12 @@ def logsumexp(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = Fals
 def logdet(x: TensorLike) -> Tensor:
     """The logarithm of the size of the determinant of (..., n, n).
 
+    Returns:
+        The shape without the last two axes; -inf for a singular matrix.
+
+    Raises:
+        ShapeError: the matrices are not square.
+
     Examples:
         >>> ops.logdet([[2.0, 0.0], [0.0, 4.0]])
         Tensor(2.0794, shape=(), dtype=float32)
@@ -122,6 +128,12 @@ def top_k(x: TensorLike, k: int | Tensor, sorted: bool = True) -> tuple[Tensor, 
         x: (..., n).
         k: how many, at most n; a number, or a scalar tensor.
         sorted: from the greatest down; otherwise in the order of `x`.
+
+    Returns:
+        Values and indices, both (..., k).
+
+    Raises:
+        ShapeError: the last axis has less than k elements.
 
     Examples:
         >>> values, indices = ops.top_k([3, 9, 5], k=2)
@@ -139,6 +151,12 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
         targets: (...), class numbers.
         predictions: (..., classes).
         k: how many predictions count.
+
+    Returns:
+        Bools of the shape of `targets`; False where the class does not exist.
+
+    Raises:
+        ShapeError: `targets` has not the shape of `predictions` without the last axis.
 
     Examples:
         >>> ops.in_top_k([1, 0], [[0.1, 0.6, 0.3], [0.1, 0.6, 0.3]], k=2)
@@ -173,6 +191,9 @@ def segment_sum(
     Returns:
         (num_segments, ...); 0 for a segment without slices.
 
+    Raises:
+        ShapeError: there are not as many numbers as slices.
+
     Examples:
         >>> ops.segment_sum([1, 5, 2, 4], [0, 0, 1, 1])
         Tensor([6, 6], shape=(2,), dtype=int32)
@@ -185,6 +206,18 @@ def segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
     """The product of the slices with each segment number, 1 for none; see `segment_sum`.
+
+    Args:
+        data: (n, ...).
+        segment_ids: (n,), which segment each slice belongs to; numbers out of range to none.
+        num_segments: how many segments there are, by default one more than the greatest number.
+        sorted: whether the numbers are known to rise, which saves sorting them.
+
+    Returns:
+        (num_segments, ...), of the type of `data`.
+
+    Raises:
+        ShapeError: there are not as many numbers as slices.
 
     Examples:
         >>> ops.segment_prod([1, 5, 2, 4], [0, 0, 1, 1])
@@ -201,6 +234,18 @@ def segment_max(
 
     The least number of the type (minus infinity) for a segment without slices.
 
+    Args:
+        data: (n, ...).
+        segment_ids: (n,), which segment each slice belongs to; numbers out of range to none.
+        num_segments: how many segments there are, by default one more than the greatest number.
+        sorted: whether the numbers are known to rise, which saves sorting them.
+
+    Returns:
+        (num_segments, ...), of the type of `data`.
+
+    Raises:
+        ShapeError: there are not as many numbers as slices.
+
     Examples:
         >>> ops.segment_max([1, 5, 2, 4], [0, 0, 1, 1])
         Tensor([5, 4], shape=(2,), dtype=int32)
@@ -215,6 +260,18 @@ def segment_min(
     """The least of the slices with each segment number; see `segment_sum`.
 
     The greatest number of the type (infinity) for a segment without slices.
+
+    Args:
+        data: (n, ...).
+        segment_ids: (n,), which segment each slice belongs to; numbers out of range to none.
+        num_segments: how many segments there are, by default one more than the greatest number.
+        sorted: whether the numbers are known to rise, which saves sorting them.
+
+    Returns:
+        (num_segments, ...), of the type of `data`.
+
+    Raises:
+        ShapeError: there are not as many numbers as slices.
 
     Examples:
         >>> ops.segment_min([1, 5, 2, 4], [0, 0, 1, 1])
@@ -252,6 +309,16 @@ def cdist(x: TensorLike, y: TensorLike) -> Tensor:
 def view_as_complex(x: TensorLike) -> Tensor:
     """Complex numbers from a last axis of two: real and imaginary part.
 
+    Args:
+        x: (..., 2), float32 or float64; integers become the default float.
+
+    Returns:
+        (...), complex64 or complex128.
+
+    Raises:
+        ShapeError: the last axis has another size.
+        DTypeError: `x` has a half type.
+
     Examples:
         >>> ops.view_as_complex([[1.0, 2.0]])
         Tensor([1.+2.j], shape=(1,), dtype=complex64)
@@ -263,6 +330,15 @@ def view_as_complex(x: TensorLike) -> Tensor:
 def view_as_real(x: TensorLike) -> Tensor:
     """Real and imaginary parts of complex numbers, as a new last axis of two.
 
+    Args:
+        x: (...), complex64 or complex128.
+
+    Returns:
+        (..., 2), float32 or float64.
+
+    Raises:
+        DTypeError: `x` is not complex.
+
     Examples:
         >>> ops.view_as_real([1 + 2j])
         Tensor([[1., 2.]], shape=(1, 2), dtype=float32)
@@ -273,6 +349,16 @@ def view_as_real(x: TensorLike) -> Tensor:
 @public
 def polar(abs_: TensorLike, angle: TensorLike) -> Tensor:
     """The complex number of a given size and angle.
+
+    Args:
+        abs_: the size, float32 or float64; integers become the default float.
+        angle: in radians; of a shape that broadcasts against `abs_`.
+
+    Returns:
+        abs_ (cos(angle) + i sin(angle)), complex64 or complex128.
+
+    Raises:
+        DTypeError: the common type is a half type.
 
     Examples:
         >>> ops.polar([2.0], [np.pi / 2])
@@ -288,7 +374,16 @@ def polar(abs_: TensorLike, angle: TensorLike) -> Tensor:
 def psnr(x1: TensorLike, x2: TensorLike, max_val: float) -> Tensor:
     """The peak signal-to-noise ratio: 20 log10(max_val) - 10 log10(mean((x1 - x2)**2)).
 
+    Args:
+        x1: any tensor.
+        x2: a tensor of the same shape.
+        max_val: the range of the values, more than 0.
+
+    Returns:
+        A scalar; infinite where the two are equal.
+
     Raises:
+        InvalidArgumentError: `max_val` is not positive.
         ShapeError: the shapes differ.
 
     Examples:
