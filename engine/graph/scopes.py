@@ -118,13 +118,21 @@ class Scopes(threading.local):
         """The device of a new operation: innermost scope first, what is already set wins."""
         if not op.device and all(isinstance(level, DeviceSpec) for level in self._devices):
             return self._merged_levels()
-        spec = DeviceSpec.from_string(op.device)
-        for level in reversed(self._devices):
-            if level is None:
-                break
-            found = _spec_of(level if isinstance(level, DeviceSpec) else level(op))
-            if found is not None:
-                spec = found.merge_from(spec)
+        before = op.device
+        spec = DeviceSpec.from_string(before)
+        try:
+            for level in reversed(self._devices):
+                if level is None:
+                    break
+                if isinstance(level, DeviceSpec):
+                    found: DeviceSpec | None = level
+                else:  # it may depend on what the inner levels say
+                    op.device = "" if spec.colocated_with is not None else spec.to_string()
+                    found = _spec_of(level(op))
+                if found is not None:
+                    spec = found.merge_from(spec)
+        finally:
+            op.device = before
         return spec
 
     @property

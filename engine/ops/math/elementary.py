@@ -370,8 +370,8 @@ sigmoid: OpDef = elementwise(
     "Sigmoid",
     "y = 1 / (1 + exp(-x)), the logistic function.",
     scalar=lambda s, x: s.sigmoid(x),
-    grad=lambda op, dy: (dy * (op.outputs[0] * (1 - op.outputs[0])),),
-    dtypes=FLOATING,
+    grad=lambda op, dy: (dy * conjugate(op.outputs[0] * (1 - op.outputs[0])),),
+    dtypes=INEXACT,
 )
 
 # Special functions

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import (
+    ANY,
     BOOLEAN,
-    DENSE,
+    COMPLEX,
     FLOATING,
     INEXACT,
     INTEGER,
@@ -253,7 +254,11 @@ def _logsumexp_grad(op: OpView, dy: Tensor) -> Grads:
 def _norm_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
     if _count(x, axis) == 0:
         return summed(xp, x, axis, keepdims)
-    scale = greatest(xp, xp.abs(x), axis, True)  # squares could overflow
+    if x.dtype.kind in "iu":
+        x = x.astype(xp.float64)  # not scaled: a root that is whole stays so
+        return xp.sqrt(summed(xp, x * x, axis, keepdims))
+    x = xp.abs(x)
+    scale = greatest(xp, x, axis, True)  # squares could overflow
     safe = xp.where((scale > 0) & xp.isfinite(scale), scale, 1)
     x = x / safe
     x *= x
@@ -263,6 +268,8 @@ def _norm_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
 
 def _norm_grad(op: OpView, dy: Tensor) -> Grads:
     (x,), (y,) = op.inputs, op.outputs
+    if x.dtype in COMPLEX:  # the norm is real, so that the imaginary part of `dy` has no effect
+        dy = divide(add(dy, conjugate(dy)), constant(2, dy.dtype))
     return (multiply(_spread(dy, op), divide_no_nan(x, broadcast_like(_kept(y, op), x))),)
 
 
@@ -331,9 +338,10 @@ _logsumexp: OpDef = _reduction(
 )
 _norm: OpDef = _reduction(
     "EuclideanNorm",
-    "sqrt(sum of x**2), without overflow. The slope at 0 is 0.",
+    "sqrt(sum of |x|**2), without overflow, in the dtype of x; an integer is cut off. The slope at "
+    "0 is 0.",
     _norm_kernel,
-    dtypes=FLOATING,
+    dtypes=NUMERIC,
     grad=_norm_grad,
 )
 
@@ -407,21 +415,22 @@ def logsumexp(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def euclidean_norm(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """sqrt(sum(x**2)) over one axis, several, or (None) all."""
+    """sqrt(sum(|x|**2)) over one axis, several, or (None) all."""
     return _reduce(_norm, x, axis, keepdims)
 
 
-@define("CountNonzero", dtypes=DENSE)
+@define("CountNonzero", dtypes=ANY)
 def _count_nonzero(
     x: TensorSpec, *, axis: Axes = None, keepdims: bool = False, dtype: str = "int32"
 ) -> TensorSpec:
-    """How many elements are not zero (or not false)."""
+    """How many elements are not zero (or not false, or not the empty string)."""
     return _reduced("CountNonzero", x, axis, keepdims, as_dtype(dtype))
 
 
 @_count_nonzero.reference
 def _count_nonzero_kernel(xp: Any, x: Array, *, axis: Axes, keepdims: bool, dtype: str) -> Array:
-    return xp.sum(x != 0, axis=axis, keepdims=keepdims, dtype=dtype)
+    zero = b"" if x.dtype.kind == "O" else 0
+    return xp.sum(x != zero, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
 _count_nonzero.grad(no_gradient)

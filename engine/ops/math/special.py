@@ -61,6 +61,10 @@ def complex_of(xp: Any, re: Array, im: Array) -> Array:
 
 def sigmoid(xp: Any, x: Array) -> Array:
     """1 / (1 + exp(-x)), written so that exp never overflows."""
+    if x.dtype.kind == "c":
+        right = x.real >= 0
+        e = xp.exp(xp.where(right, -x, x))
+        return xp.where(right, 1, e) / (1 + e)
     e = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1, e) / (1 + e)
 

@@ -125,6 +125,7 @@ def test_of_two_numbers(fn: Any, reference: Any, x: Any, y: Any) -> None:
         (m.arcsinh, np.arcsinh),
         (m.arccosh, np.arccosh),
         (m.arctanh, np.arctanh),
+        (m.sigmoid, lambda z: 1 / (1 + np.exp(-z))),
         (lambda z: m.power(z, z), lambda z: z**z),
         (lambda z: m.divide_no_nan(z * z, z + 1), lambda z: z * z / (z + 1)),
     ],
@@ -146,6 +147,11 @@ def test_gradient_for_a_complex_number(fn: Any, reference: Any) -> None:
         return (np.conj(seed) * change).real / (2 * step)
 
     np.testing.assert_allclose(found, loss_slope(1) + 1j * loss_slope(1j), rtol=1e-7)
+
+
+def test_sigmoid_of_a_large_complex_number() -> None:
+    found = m.sigmoid(convert_to_tensor(np.array([900 + 1j, -900 + 1j]))).numpy()
+    np.testing.assert_array_equal(found, [1, 0])
 
 
 def values(op: Any, *inputs: Any) -> list[Any]:

@@ -153,6 +153,35 @@ def test_norm_does_not_overflow() -> None:
     assert gradient(lambda x: r.euclidean_norm(x, 1), x[2:3]) == [[0, 0]]
 
 
+def test_norm_of_integers_is_cut_off() -> None:
+    """A whole root stays whole; the others are cut off, and squares do not wrap around."""
+    x = np.array([[2, 3, 6], [1, 1, 1], [90, 90, 90]])
+    expected = np.floor(np.sqrt(np.sum(x.astype("float64") ** 2, axis=1)))
+    for dtype in ("int8", "int32", "int64", "uint16"):
+        rows = x[:2] if dtype == "int8" else x
+        found = r.euclidean_norm(convert_to_tensor(rows.astype(dtype)), 1)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found.numpy(), expected[: len(rows)])
+
+
+def test_norm_of_complex_numbers() -> None:
+    z = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))
+    x = convert_to_tensor(z)
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = r.euclidean_norm(x, 1)
+    expected = np.linalg.norm(z, axis=1)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-14)
+    seed = np.array([1.0 - 2.0j, 0.5 + 1.0j, -1.0])
+    found = tape.gradient(y, x, convert_to_tensor(seed)).numpy()
+    np.testing.assert_allclose(found, (seed.real / expected)[:, None] * z, rtol=1e-13)
+
+
+def test_strings_that_are_not_empty_are_counted() -> None:
+    x = convert_to_tensor(np.array([["", "a", "bc"], ["", "", "0"]]))
+    assert r.count_nonzero(x, 1).numpy().tolist() == [2, 1]
+
+
 def test_variance_does_not_cancel() -> None:
     x = convert_to_tensor(np.array([1e8, 1e8 + 1, 1e8 + 2]))
     np.testing.assert_allclose(r.reduce_variance(x).numpy().item(), 2 / 3)
