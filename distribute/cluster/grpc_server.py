@@ -183,7 +183,7 @@ class GrpcServer:
         with self._changed:
             if self._state is _State.STOPPED:
                 return
-            is_new, self._state = self._state is _State.NEW, _State.STOPPED
+            self._state = _State.STOPPED
             self._changed.notify_all()
         remove_master(self._server.address)
         stopped = with_origin(
@@ -191,8 +191,6 @@ class GrpcServer:
         )
         self._master.close(stopped)
         self._worker.close(stopped)
-        if is_new:  # gRPC lets go of the port of a server that has started, and of no other
-            self._server.start()
         self._server.stop()
         self._channels.close()
         if self._watcher is not None:

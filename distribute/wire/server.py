@@ -215,6 +215,8 @@ class WireServer:
         if not is_first:
             self._ended.wait()
             return
+        if not self._has_started:  # gRPC gives up the ports of servers that have started alone
+            self._server.start()
         ended = self._server.stop(grace_seconds or None)
         for service in self._services:
             service.close()

@@ -135,6 +135,16 @@ def test_port_taken() -> None:
             make_server({}, "203.0.113.1:0", allow_insecure_network=True)
 
 
+def test_a_server_that_never_started_gives_up_its_port() -> None:
+    never = make_server({ECHO: echo}, "127.0.0.1:0")
+    never.stop()
+    never.stop()
+    with nothing_is_left():
+        make_server({}, never.address).stop()
+    with pytest.raises(FailedPreconditionError, match="was stopped"):
+        never.start()
+
+
 def test_starting_and_stopping() -> None:
     server = make_server({ECHO: echo}, "127.0.0.1:0")
     with Channels() as channels:
