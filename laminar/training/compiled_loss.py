@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from laminar import losses, metrics
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.engine.state import Variable
 from laminar.losses import LossLike
 from laminar.naming import to_snake_case
 from laminar.tree import flatten, flatten_with_path, is_nested, pack_sequence_as
@@ -172,3 +177,15 @@ def check_loss(loss: LossesLike | None) -> None:
         if not callable(losses.get(entry)):
             raise InvalidArgumentError(f"compile: {entry!r} is not a loss")
         check_arguments(entry, "loss")
+
+
+def check_loss_weights(weights: Any) -> None:
+    """InvalidArgumentError for a factor that is no number."""
+    for entry in flatten(weights):
+        number = entry[()] if isinstance(entry, np.ndarray) else entry
+        is_scalar = isinstance(number, Tensor | Variable) and not len(number.shape)
+        if not (number is None or is_scalar or isinstance(number, Real)):
+            raise InvalidArgumentError(
+                f"compile: loss_weights: expected a number for a loss, got {entry!r}",
+                remedy="pass a number, or a list or dict of numbers for several outputs",
+            )

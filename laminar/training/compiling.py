@@ -19,7 +19,7 @@ from laminar.optimizers import OptimizerLike
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
 from .compiled import Compiled
-from .compiled_loss import LossesLike, check_loss
+from .compiled_loss import LossesLike, check_loss, check_loss_weights
 from .compiled_metrics import MetricsLike, check_metrics
 from .memory_budget import MemoryBudget
 from .memory_budget import memory_budget as chosen_budget
@@ -135,6 +135,7 @@ class Compiling(Layer):
         if not isinstance(found, optimizers.Optimizer | None):
             raise InvalidArgumentError(f"compile: {optimizer!r} is not an optimizer")
         check_loss(loss)
+        check_loss_weights(loss_weights)
         check_metrics(metrics)
         check_metrics(weighted_metrics)
         config = {

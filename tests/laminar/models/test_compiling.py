@@ -401,3 +401,19 @@ def test_a_step_in_the_form_of_jax() -> None:
     model.compile("sgd", "mse")
     with pytest.raises(InvalidArgumentError, match=r"train_step\(state, data\) is the form .* JAX"):
         model.fit(X, Y, verbose=0)
+
+
+@pytest.mark.parametrize("weights", ["a", ["a"], {"head": "b"}, np.ones(2), np.array("a"), 1j])
+def test_loss_weights_that_are_no_numbers_are_refused_before_any_step(weights: Any) -> None:
+    model = linear()
+    before = model.get_compile_config()
+    with pytest.raises(InvalidArgumentError, match="compile: loss_weights: expected a number"):
+        model.compile("adam", "mae", loss_weights=weights)
+    assert model.get_compile_config() == before
+
+
+@pytest.mark.parametrize("weights", [2, np.float32(2), np.array(2.0), [2.0], {"head": 2}])
+def test_loss_weights_may_be_any_kind_of_number(weights: Any) -> None:
+    model = linear(loss_weights=weights)
+    error = model.evaluate(X, Y, verbose=0)
+    np.testing.assert_allclose(error, 2 * errors_of(model, [model(X)])[0], rtol=1e-5)
