@@ -10,6 +10,7 @@ from laminar.activations import ActivationLike
 from laminar.constraints import ConstraintLike
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
+from laminar.engine.source import warn
 from laminar.initializers import InitializerLike
 from laminar.naming import who
 from laminar.regularizers import RegularizerLike
@@ -123,7 +124,9 @@ class LeakyReLU(Layer):
     _laminar_stateless = True
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
-        negative_slope = kwargs.pop("alpha", negative_slope)
+        if "alpha" in kwargs:
+            negative_slope = kwargs.pop("alpha")
+            warn("LeakyReLU: alpha is deprecated, use negative_slope")
         super().__init__(**kwargs)
         self.negative_slope = at_least_0(self, "negative_slope", negative_slope)
         self.supports_masking = True

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from laminar import ops
 from laminar.constraints import ConstraintLike
 from laminar.engine.graph import Tensor
+from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
 from laminar.quantizers import QuantizationLike
@@ -69,7 +70,10 @@ class Embedding(MainWeight):
         quantization_config: QuantizationLike | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.pop("input_length", None)  # Keras 2 had it: the length follows from the input
+        if kwargs.pop("input_length", None) is not None:  # Keras 2 had it
+            warn(
+                "Embedding: input_length is deprecated, the length follows from the input: omit it"
+            )
         super().__init__(**kwargs)
         self._laminar_keep_main(lora_rank, lora_alpha, quantization_config)
         self.input_dim = whole(self, "input_dim", input_dim)

@@ -9,6 +9,7 @@ from laminar import ops
 from laminar.constraints import ConstraintLike
 from laminar.engine.errors import DTypeError
 from laminar.engine.graph import Tensor
+from laminar.engine.source import warn
 from laminar.initializers import InitializerLike
 from laminar.naming import who
 from laminar.regularizers import RegularizerLike
@@ -82,6 +83,11 @@ class LayerNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         self.rms_scaling = bool(kwargs.pop("rms_scaling", False))
+        if self.rms_scaling:
+            warn(
+                "LayerNormalization: rms_scaling is deprecated, it scales by the variance and not "
+                "by the root mean square: use RMSNormalization"
+            )
         super().__init__(**kwargs)
         self.autocast = False  # inputs in halves of greater ones would overflow
         self.axis = _axes(self, axis)

@@ -62,7 +62,8 @@ def test_prelu_has_an_alpha_for_each_number() -> None:
 
 
 def test_leaky_relu_takes_the_old_name_of_its_slope() -> None:
-    assert layers.LeakyReLU(alpha=0.2).negative_slope == 0.2
+    with pytest.warns(UserWarning, match="alpha is deprecated"):  # as Keras warns
+        assert layers.LeakyReLU(alpha=0.2).negative_slope == 0.2
 
 
 @pytest.mark.parametrize("axis", [-1, 1, [1, 2]])

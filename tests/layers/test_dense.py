@@ -123,6 +123,12 @@ def test_embedding() -> None:
     check_agreement("Embedding", {"input_dim": 7, "output_dim": 3}, ids)
 
 
+def test_embedding_warns_of_the_length_that_it_does_not_need() -> None:
+    with pytest.warns(UserWarning, match="input_length is deprecated"):  # as Keras warns
+        layers.Embedding(5, 3, input_length=4)
+    assert layers.Embedding(5, 3, input_length=None).input_dim == 5
+
+
 def test_embedding_masks_zero() -> None:
     layer = layers.Embedding(7, 3, mask_zero=True)
     ids = ops.convert_to_tensor(np.array([[1, 2, 0], [0, 3, 4]]))

@@ -323,7 +323,9 @@ def test_rms_scaling_of_older_files() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Keras warns of the name
             check_agreement("LayerNormalization", {"rms_scaling": True, **kwargs}, shape)
-    half = layers.LayerNormalization(rms_scaling=True, dtype="float16")
+    with pytest.warns(UserWarning, match="use RMSNormalization"):
+        half = layers.LayerNormalization(rms_scaling=True, dtype="float16")
+    assert not layers.LayerNormalization(rms_scaling=False).rms_scaling
     found = half(np.arange(5, dtype="float32")[None])
     np.testing.assert_allclose(found, [[0.0, 0.70693, 1.41386, 2.12079, 2.82772]], rtol=1e-3)
 
