@@ -35,6 +35,11 @@ def tensor(x: TensorLike, dtype: DType | None = None) -> Tensor:
     return x if dtype is None or x.dtype == dtype else cast(x, dtype)
 
 
+def known_array(x: Tensor) -> Any:
+    """The value of `x` as a NumPy array, None where it is known at run time only."""
+    return x.numpy() if isinstance(x, EagerTensor) else None
+
+
 def floating(x: TensorLike) -> Tensor:
     """`x` as a tensor of a type with fractions: integers and bools become the default float."""
     x = tensor(x)

@@ -212,17 +212,23 @@ def slice(inputs: TensorLike, start_indices: TensorLike, shape: ShapeLike) -> Te
     Args:
         inputs: any tensor.
         start_indices: for each axis where the block begins; ints or scalar tensors.
-        shape: for each axis how many elements it has, -1 for all that follow.
+        shape: for each axis how many elements it has, -1 for all that follow. Axes that both lists
+            leave out stay whole.
 
     Raises:
         InvalidArgumentError: the block does not lie inside.
+        ShapeError: the lists differ in length.
 
     Examples:
         >>> ops.slice(np.arange(6).reshape(2, 3), (0, 1), (2, 2))
         Tensor([[1, 2],
                 [4, 5]], shape=(2, 2), dtype=int64)
     """
-    return slicing.slice_at(tensor(inputs), _integers(start_indices), _integers(shape))
+    x, begin, size = tensor(inputs), _integers(start_indices), _integers(shape)
+    if isinstance(begin, list) and isinstance(size, list) and len(begin) == len(size):
+        left_out = max(0, known_rank("slice", x) - len(begin))
+        begin, size = begin + [0] * left_out, size + [-1] * left_out
+    return slicing.slice_at(x, begin, size)
 
 
 @public

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.graph import INTEGER, Tensor, bool_, int32, int64, uint32, uint64
 from laminar.engine.ops.array import axes, creation, join, segment
 from laminar.engine.ops.array.index import get_item
 from laminar.engine.ops.array.search import searchsorted
@@ -14,7 +14,7 @@ from laminar.engine.ops.math.compare import equal, greater_equal, less_equal, lo
 from laminar.engine.ops.math.reduce import reduce_max, reduce_min
 
 from ..typing import TensorLike
-from .arguments import floating, known_rank, tensor
+from .arguments import floating, known_array, known_rank, tensor
 from .recording import public
 
 __all__ = ["bincount", "histogram"]
@@ -27,7 +27,8 @@ def bincount(
     """How often each whole number from 0 on occurs, or the sum of its weights.
 
     Args:
-        x: (n,), or (batch, n) to count each row; whole numbers of at least 0.
+        x: (n,), or (batch, n) to count each row; whole numbers of at least 0. Negative ones that
+            are known at run time only are not counted.
         weights: of the shape of `x`.
         minlength: the least length of the result, which else ends with the greatest number.
         sparse: must be false.
@@ -36,6 +37,8 @@ def bincount(
         (length,) or (batch, length): int32, or of the type of the weights.
 
     Raises:
+        DTypeError: `x` has numbers with fractions.
+        InvalidArgumentError: a negative number, or `minlength`.
         ShapeError: `x` has another number of axes.
 
     Examples:
@@ -44,11 +47,22 @@ def bincount(
     """
     if sparse:
         raise InvalidArgumentError("bincount: there are dense tensors only, sparse must be false")
+    if minlength < 0:
+        raise InvalidArgumentError(f"bincount: minlength cannot be negative, got {minlength}")
     numbers = tensor(x)
-    numbers = numbers if numbers.dtype in INTEGER else cast(numbers, int32)
     rank = known_rank("bincount", numbers)
     if rank not in (1, 2):
         raise ShapeError(f"bincount: expected (n,) or (batch, n), got {numbers.spec}")
+    if numbers.dtype not in (*INTEGER, bool_):
+        raise DTypeError(
+            f"bincount: expected whole numbers, got {numbers.spec}", remedy="ops.cast(x, 'int32')"
+        )
+    known = known_array(numbers)
+    if known is not None and known.size and known.min() < 0:
+        raise InvalidArgumentError(f"bincount: a number is negative: {known.min()}")
+    # One more than the greatest number may not fit into a narrower type.
+    if numbers.dtype not in (int32, int64):
+        numbers = cast(numbers, int64 if numbers.dtype in (uint32, uint64) else int32)
     amounts = None if weights is None else tensor(weights)
     # The greatest number may be -1, that of none at all.
     none = tensor([-1], numbers.dtype)
@@ -57,13 +71,13 @@ def bincount(
     length = arithmetic.maximum(length, tensor(int(minlength), int32))
     if rank == 1:
         return segment.bincount(numbers, amounts, length)
-    known = numbers.shape[0]
-    batch = dim_of(numbers, axis=0) if known is None else tensor(known, int32)
+    rows = numbers.shape[0]
+    batch = dim_of(numbers, axis=0) if rows is None else tensor(rows, int32)
     # Each row counts into a stretch of its own.
-    rows = axes.expand_dims(creation.arange(batch, dtype=int32), 1)
-    places = arithmetic.add(cast(numbers, int32), arithmetic.multiply(rows, length))
+    stretch = axes.expand_dims(creation.arange(batch, dtype=int32), 1)
+    places = arithmetic.add(cast(numbers, int32), arithmetic.multiply(stretch, length))
     counts = segment.bincount(places, amounts, arithmetic.multiply(batch, length))
-    return reshape(counts, (-1 if known is None else known, length))
+    return reshape(counts, (-1 if rows is None else rows, length))
 
 
 @public

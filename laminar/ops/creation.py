@@ -23,6 +23,7 @@ from ..typing import DTypeLike, ShapeLike, SizeLike, TensorLike
 from .arguments import (
     common,
     dtype_or_float,
+    known_array,
     known_rank,
     numeric,
     tensor,
@@ -325,6 +326,9 @@ def geomspace(
 ) -> Tensor:
     """`num` values from `start` to `stop`, each the same factor times the one before.
 
+    Raises:
+        InvalidArgumentError: an end is 0.
+
     Examples:
         >>> ops.geomspace(1.0, 1000.0, num=4)
         Tensor([   1.    ,   10.    ,  100.    , 1000.0001], shape=(4,), dtype=float32)
@@ -332,6 +336,10 @@ def geomspace(
     found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
     wide = found if found.is_floating else float64
     first, last = tensor(start, wide), tensor(stop, wide)
+    for name, end in (("start", first), ("stop", last)):
+        known = known_array(end)
+        if known is not None and (known == 0).any():
+            raise InvalidArgumentError(f"geomspace: no factor leads to or from 0, got it as {name}")
     sign = arithmetic.sign(first)
     low, high = (mathematics.log(arithmetic.multiply(v, sign)) for v in (first, last))
     values = mathematics.exp(engine.linspace(low, high, num, endpoint, axis=axis))

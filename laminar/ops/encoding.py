@@ -5,23 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import INTEGER, Tensor, bool_, int32
+from laminar.engine.graph import FLOATING, INTEGER, Tensor, bool_, int32
 from laminar.engine.ops.array import creation
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.reduce import reduce_any, reduce_max
 
 from ..typing import DTypeLike, TensorLike
-from .arguments import dtype_or_float, known_rank, tensor
+from .arguments import dtype_or_float, known_array, known_rank, tensor
 from .recording import public
 
 __all__ = ["multi_hot", "one_hot"]
 
 
-def _classes(x: Any, num_classes: Any, sparse: bool) -> tuple[Tensor, int]:
+def _classes(who: str, x: Any, num_classes: Any, sparse: bool) -> tuple[Tensor, int]:
     if sparse:
-        raise InvalidArgumentError("one_hot: there are dense tensors only, sparse must be false")
-    indices = tensor(x)
-    return (indices if indices.dtype in INTEGER else cast(indices, int32)), int(num_classes)
+        raise InvalidArgumentError(f"{who}: there are dense tensors only, sparse must be false")
+    indices, count = tensor(x), int(num_classes)
+    if indices.dtype in INTEGER:
+        return indices, count
+    known = known_array(indices) if indices.dtype in FLOATING else None
+    if known is not None and (known % 1 != 0).any():
+        raise InvalidArgumentError(
+            f"{who}: class numbers are whole, got {known[known % 1 != 0].flat[0]}"
+        )
+    return cast(indices, int32), count
 
 
 @public
@@ -35,18 +42,22 @@ def one_hot(
     """Each class number as a vector with 1 at its place and 0 elsewhere.
 
     Args:
-        x: class numbers, any shape; those outside 0 ... num_classes - 1 give zeros alone.
+        x: class numbers, any shape, in an integer type or as whole floats; those outside
+            0 ... num_classes - 1 give zeros alone.
         num_classes: the length of the vectors.
         axis: the place of the new axis.
         dtype: element type, by default the default float.
         sparse: must be false.
+
+    Raises:
+        InvalidArgumentError: a class number with a fraction.
 
     Examples:
         >>> ops.one_hot([0, 2], 3)
         Tensor([[1., 0., 0.],
                 [0., 0., 1.]], shape=(2, 3), dtype=float32)
     """
-    indices, count = _classes(x, num_classes, sparse)
+    indices, count = _classes("one_hot", x, num_classes, sparse)
     return creation.one_hot(indices, count, axis, dtype_or_float(dtype))
 
 
@@ -68,7 +79,7 @@ def multi_hot(
         sparse: must be false.
 
     Raises:
-        InvalidArgumentError: without `num_classes`.
+        InvalidArgumentError: without `num_classes`, or a class number with a fraction.
 
     Examples:
         >>> ops.multi_hot([0, 2], num_classes=4)
@@ -78,7 +89,7 @@ def multi_hot(
         raise InvalidArgumentError(
             "multi_hot: num_classes is missing", remedy="say how many classes there are"
         )
-    indices, count = _classes(inputs, num_classes, sparse)
+    indices, count = _classes("multi_hot", inputs, num_classes, sparse)
     # The numbers of an example stand along axis 1; without a batch, along axis 0.
     reduced = 1 if known_rank("multi_hot", indices) > 1 else 0
     hot = creation.one_hot(indices, count, axis, dtype_or_float(dtype))

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, Tensor, int32
 from laminar.engine.ops.array import along, creation, gather, index, search
 from laminar.engine.ops.array import sort as engine
+from laminar.engine.ops.array.rearrange import flip
 from laminar.engine.ops.array.shape import dim_of, reshape, reshape_like
 from laminar.engine.ops.array.unique import unique as distinct
 from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math.cast import cast
-from laminar.engine.ops.math.compare import equal, greater_equal, logical_not, where
+from laminar.engine.ops.math.compare import equal, greater, greater_equal, logical_not, where
 from laminar.engine.ops.math.reduce import argmax as engine_argmax
 from laminar.engine.ops.math.reduce import argmin as engine_argmin
 from laminar.engine.ops.math.reduce import count_nonzero as engine_count_nonzero
 from laminar.engine.ops.math.reduce import reduce_any
 
 from ..typing import AxisLike, TensorLike
-from .arguments import known_rank, numeric, pair, tensor
+from .arguments import known_array, known_rank, numeric, pair, tensor
 from .recording import public
 
 __all__ = [
@@ -232,14 +233,33 @@ def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
 
     Args:
         x: any shape.
-        bins: (n,), rising; 0 stands for below the first, n for not below the last.
+        bins: (n,), rising; 0 stands for below the first, n for not below the last. Where they are
+            falling, i stands for bins[i - 1] > x >= bins[i].
+
+    Raises:
+        ShapeError: `bins` has another number of axes.
+        InvalidArgumentError: `bins` are known and neither rise nor fall.
 
     Examples:
         >>> ops.digitize([0.5, 1.5, 9.0], bins=[1.0, 2.0])
         Tensor([0, 1, 2], shape=(3,), dtype=int32)
     """
     edges, values = pair(bins, x)
-    return search.searchsorted(edges, values, "right")
+    if known_rank("digitize", edges) != 1:
+        raise ShapeError(f"digitize: expected bins of one axis, got {edges.spec}")
+    known = known_array(edges)
+    if known is None:
+        falls = reduce_any(greater(edges[:1], edges[-1:]))
+        place = search.searchsorted(where(falls, flip(edges), edges), values, "right")
+        return where(falls, arithmetic.subtract(dim_of(edges, axis=0), place), place)
+    if not (known[1:] < known[:-1]).any():
+        return search.searchsorted(edges, values, "right")
+    if (known[1:] > known[:-1]).any():
+        raise InvalidArgumentError(
+            f"digitize: the bins neither rise nor fall: {known.tolist()}", remedy="sort them"
+        )
+    place = search.searchsorted(flip(edges), values, "right")
+    return arithmetic.subtract(tensor(known.size, int32), place)
 
 
 @public

@@ -10,7 +10,7 @@ from scipy import special
 
 import laminar
 from laminar import layers, ops
-from laminar.engine.errors import DTypeError, InvalidArgumentError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2, 3, 4)).astype("float32")
@@ -113,3 +113,49 @@ def test_products_of_booleans(name: str) -> None:
     found = getattr(ops, name)(a, b)
     assert found.dtype == "bool"
     np.testing.assert_array_equal(found, getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("bins", [[1.0, 2.0, 2.0, 3.0], [3.0, 2.0, 2.0, 1.0], [2.0], [5, 5]])
+def test_bins_rise_or_fall(bins: list[float]) -> None:
+    x, edges = np.array([[0.5, 1.0, 1.5], [2.0, 3.0, 4.0]]), np.array(bins)
+    wanted = np.digitize(x, edges)
+    np.testing.assert_array_equal(ops.digitize(x, edges), wanted)
+    when_run = laminar.function(ops.digitize)
+    np.testing.assert_array_equal(when_run(ops.array(x), ops.array(edges)), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "uint32", "int64", "bool"])
+def test_bincount_of_every_whole_type(dtype: str) -> None:
+    x = np.array([0, 1, 1, 127]).astype(dtype)
+    np.testing.assert_array_equal(ops.bincount(x), np.bincount(x))
+
+
+def test_slices_leave_out_the_last_axes() -> None:
+    np.testing.assert_array_equal(ops.slice(X, (1,), (1,)), X[1:])
+    np.testing.assert_array_equal(ops.slice(X, [0, 1], [2, -1]), X[:, 1:])
+    outputs = ops.slice(laminar.Input((3, 4)), (0, 1), (-1, 2))
+    assert tuple(outputs.shape) == (None, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ops.digitize(X, [3.0, 1.0, 2.0]), InvalidArgumentError, "neither rise nor fall"),
+        (lambda: ops.digitize(X, [[1.0, 2.0]]), ShapeError, "bins of one axis"),
+        (lambda: ops.bincount([-1, 2]), InvalidArgumentError, "a number is negative: -1"),
+        (lambda: ops.bincount([1, 2], minlength=-1), InvalidArgumentError, "minlength cannot be"),
+        (lambda: ops.bincount([1.0, 2.0]), DTypeError, "expected whole numbers"),
+        (lambda: ops.one_hot([1.0, 1.5], 3), InvalidArgumentError, "one_hot: .* got 1.5"),
+        (lambda: ops.multi_hot([1.0, np.nan], 3), InvalidArgumentError, "multi_hot: .* got nan"),
+        (lambda: ops.geomspace(0, 1), InvalidArgumentError, "got it as start"),
+        (lambda: ops.geomspace(1.0, [2.0, 0.0]), InvalidArgumentError, "got it as stop"),
+        (lambda: ops.slice(X, (1,), (1, 2)), ShapeError, "Slice: expected one number for each"),
+    ],
+)
+def test_what_numpy_refuses(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_class_numbers_may_be_whole_floats() -> None:
+    np.testing.assert_array_equal(ops.one_hot([2.0, -1.0], 3), [[0, 0, 1], [0, 0, 0]])
