@@ -117,10 +117,11 @@ def replica_device_setter(
 
     Args:
         ps_tasks: how many servers there are; without `cluster`.
-        ps_device: their job.
+        ps_device: their job, and what else is the same for all; without a job, no server is
+            chosen, nor for what an inner scope gives to another job.
         worker_device: where all else goes; this worker is "/job:worker/task:1".
-        merge_devices: whether devices that are named inside keep what they say, which is what
-            laminar always does; taken for the sake of TensorFlow's scripts.
+        merge_devices: whether what inner scopes name is completed by the rule, part by part;
+            else, the rule is only for operations for which they name nothing.
         cluster: a ClusterSpec, or what one is made of; it says how many servers there are, none
             where it has no such job.
         ps_ops: the types of the operations that make what is on servers.
@@ -130,8 +131,8 @@ def replica_device_setter(
         What `device(...)` takes; None where there are no servers, which changes nothing.
 
     Raises:
-        InvalidArgumentError: a device is none, the devices are not to be merged, or (while the
-            graph is built) a strategy names a server that is none.
+        InvalidArgumentError: a device is none, or (while the graph is built) a strategy names a
+            server that is none.
 
     Examples:
         >>> with engine.Graph().as_default():
@@ -142,10 +143,6 @@ def replica_device_setter(
         >>> str(v.device), str(w.device), str(y.device)
         ('/job:ps/task:0', '/job:ps/task:1', '/job:worker')
     """
-    if not merge_devices:
-        raise InvalidArgumentError(
-            "replica_device_setter: devices are always merged here", remedy="leave it out"
-        )
     ps, worker = DeviceSpec.from_string(ps_device), DeviceSpec.from_string(worker_device)
     if cluster is not None:
         spec = ClusterSpec(cluster)
@@ -161,9 +158,8 @@ def replica_device_setter(
         raise InvalidArgumentError(
             f"replica_device_setter: ps_strategy must be a function of an operation, got {choose!r}"
         )
-    return _Rule(
-        ps, worker, ps_tasks, VARIABLE_OPS if ps_ops is None else frozenset(ps_ops), choose
-    )
+    types = VARIABLE_OPS if ps_ops is None else frozenset(ps_ops)
+    return _Rule(ps, worker, ps_tasks, types, choose, merges=bool(merge_devices))
 
 
 class _Rule:
@@ -176,20 +172,28 @@ class _Rule:
         ps_tasks: int,
         ps_ops: Collection[str],
         choose: Strategy,
+        *,
+        merges: bool,
     ) -> None:
         self._ps = ps
         self._worker = worker
         self._ps_tasks = ps_tasks
         self._ps_ops = ps_ops
         self._choose = choose
+        self._merges = merges
 
     def __call__(self, op: Operation) -> DeviceSpec | None:
         """Where an operation goes that is being made."""
+        if op.device and not self._merges:
+            return None
+        held = next((x.op for x in op.inputs if x.dtype == resource), None)
+        if held is not None and not op.definition.read_only:
+            return DeviceSpec.from_string(held.device)  # an update, such as an initializer
         if op.colocation:
             return None
         if op.type in self._ps_ops:
             return self._server_for(op)
-        if op.definition is const_op or any(x.dtype == resource for x in op.inputs):
+        if op.definition is const_op or held is not None:
             return None  # it stays with what takes it, or with what it takes
         table = _table_of(op)
         if table is not None:
@@ -197,7 +201,10 @@ class _Rule:
         return self._worker
 
     def _server_for(self, op: Operation) -> DeviceSpec:
-        if self._ps.task is not None or DeviceSpec.from_string(op.device).task is not None:
+        inner, job = DeviceSpec.from_string(op.device), self._ps.job
+        if job is None or inner.job not in (None, job):
+            return self._ps
+        if self._ps.task is not None or inner.task is not None:
             return self._ps
         task = self._choose(op)
         if isinstance(task, bool) or not isinstance(task, int) or not 0 <= task < self._ps_tasks:

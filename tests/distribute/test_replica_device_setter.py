@@ -74,6 +74,33 @@ def test_all_else_is_on_the_worker_and_inner_devices_stay() -> None:
     assert pinned.op.device == "/job:ps/task:7"
 
 
+def placed(**arguments: Any) -> list[str]:
+    """The devices of variables, and of what sets them: in no scope, of a job, of the servers."""
+    with eng.Graph().as_default(), eng.device(replica_device_setter(**arguments)):
+        made = [eng.Variable([1, 2])]
+        for job in ("/job:moon", "/job:ps"):
+            with eng.device(job):
+                made.append(eng.Variable([1, 2]))
+        assert (made[0] + made[1]).op.device == "/job:worker"
+    for v in made:
+        assert v.initializer.device == v.op.device
+    return [v.op.device for v in made]
+
+
+def test_only_variables_of_the_servers_job_get_a_server() -> None:
+    """The devices that the documentation of TensorFlow's rule gives them."""
+    assert placed(ps_tasks=2) == ["/job:ps/task:0", "/job:moon", "/job:ps/task:1"]
+    cpu = "/device:cpu:0"
+    found = placed(ps_tasks=2, ps_device="/job:ps/cpu:0")
+    assert found == [f"/job:ps/task:0{cpu}", f"/job:moon{cpu}", f"/job:ps/task:1{cpu}"]
+    assert placed(ps_tasks=1, ps_device="/cpu:0") == [cpu, f"/job:moon{cpu}", f"/job:ps{cpu}"]
+
+
+def test_devices_that_are_not_merged() -> None:
+    found = placed(ps_tasks=2, merge_devices=False, ps_device="/job:ps/cpu:0")
+    assert found == ["/job:ps/task:0/device:cpu:0", "/job:moon", "/job:ps"]
+
+
 def test_without_servers_nothing_changes() -> None:
     assert replica_device_setter() is None
     assert replica_device_setter(cluster={"worker": ["a:1"]}) is None
@@ -86,7 +113,6 @@ def test_without_servers_nothing_changes() -> None:
     ("arguments", "said"),
     [
         ({"ps_tasks": -1}, "ps_tasks must be a number of servers"),
-        ({"ps_tasks": 1, "merge_devices": False}, "devices are always merged"),
         ({"ps_tasks": 1, "ps_device": "/job:"}, "device"),
         ({"ps_tasks": 1, "ps_strategy": 3}, "must be a function of an operation"),
     ],

@@ -174,6 +174,25 @@ def test_a_device_function_sees_the_operation() -> None:
     assert total.device == "/job:worker"
 
 
+def test_a_device_function_sees_what_inner_blocks_say() -> None:
+    seen: list[str] = []
+
+    def where(op: eng.Operation) -> None:
+        seen.append(op.device)
+        if op.device == "/job:b":
+            raise ZeroDivisionError
+
+    with eng.Graph().as_default(), eng.device(where):
+        with eng.device("/job:a"), eng.device("/task:1"):
+            assert op_named("a").device == "/job:a/task:1"
+        with eng.device("@a"):
+            assert op_named("b").device == ""
+        with eng.device("/job:b"), pytest.raises(ZeroDivisionError):
+            op_named("c")
+        assert op_named("d").device == ""
+    assert seen == ["/job:a/task:1", "", "/job:b", ""]
+
+
 def test_the_device_of_the_blocks_alone() -> None:
     with eng.Graph().as_default() as graph, eng.device("/job:a/cpu:0"):
         with eng.device(lambda op: "/gpu:0"), eng.device("/job:b"):
