@@ -146,6 +146,9 @@ class Groups:
                 by = by or op
             elif self._soft:
                 group.reason = f"soft placement: {self._device(op)} cannot be had; "
+                task = spec.replace(device_type=None, device_index=None)
+                near = [d for d in group.feasible if task.is_compatible_with(d.spec)]
+                group.feasible = near or group.feasible
             elif by is None:
                 raise self._unplaceable(op, group)
             elif op.colocation or owner.colocation or not _takes_resource(op):

@@ -27,7 +27,8 @@ class SessionConfig:
         allow_growth: whether a GPU's memory is taken as it is needed; False takes it at once, up to
             the limit, so that no other process does.
         allow_soft_placement: whether an operation goes elsewhere when the device that the program
-            names does not exist or has no kernel for it; otherwise that is an error.
+            names does not exist or has no kernel for it: to another device of the task that is
+            named, or if there is none, to any; otherwise that is an error.
         placement: for operations that the program puts nowhere: "priority" takes the device of the
             highest type that has a kernel and room (a GPU before the CPU), "simulated" the one that
             finishes first in a simulated step. "learned" begins with the simulated placement,

@@ -206,7 +206,8 @@ class _Simulation:
             raise self._no_room(op, group)
         self._placement.has_choice |= len(candidates) > 1
         if len(candidates) == 1:
-            return candidates[0], group.reason or self._only(group, candidates[0])
+            why = group.reason or self._only(group, candidates[0])
+            return candidates[0], why.rstrip("; ,")
         wish = self._chosen.get(group.owner.name)
         for d in candidates:
             if d.name == wish:

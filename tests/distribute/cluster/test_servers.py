@@ -425,6 +425,22 @@ def test_soft_placement(cluster: LocalCluster) -> None:
             assert session.run(y) == 2
 
 
+@pytest.mark.parametrize("kind", ["gpu:0", "cpu:3"])
+def test_soft_placement_stays_on_the_task(cluster: LocalCluster, kind: str) -> None:
+    """As TensorFlow's: the type and the index of the device give way, the task does not."""
+    config = eng.SessionConfig(allow_soft_placement=True)
+    for name, change in (("worker:0", "initializer"), ("worker:1", "value")):
+        with eng.Graph().as_default(), eng.Session(cluster.target(name), config=config) as session:
+            with eng.device(f"/job:worker/task:1/{kind}"):
+                shared = eng.Variable(np.float32(3), name=f"soft_{kind[:3]}")
+            metadata = eng.RunMetadata()
+            found = session.run(
+                getattr(shared, change), options=eng.RunOptions(trace=True), run_metadata=metadata
+            )
+            assert {s.device for s in metadata.step_stats} == {"/job:worker/task:1/device:cpu:0"}
+    assert found == 3  # both sessions have one variable
+
+
 def test_values_of_this_process_do_not_travel(cluster: LocalCluster) -> None:
     v = eng.Variable(np.float32(3))
     with eng.Graph().as_default(), eng.Session(cluster.target()) as session:
