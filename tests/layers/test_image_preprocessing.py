@@ -291,6 +291,26 @@ def test_some_images_are_chosen(name: str, kwargs: dict[str, Any]) -> None:
     assert 0.2 < changed < 0.4
 
 
+@pytest.mark.parametrize("ends", [(0, 255), (0, 1), (-1, 1)])
+def test_solarization_by_the_same_draws_agrees_with_keras(ends: tuple[int, int]) -> None:
+    keras = pytest.importorskip("keras")
+    kwargs: dict[str, Any] = {"value_range": ends}
+    drawn = {
+        "additions": np.array([0.0, 40.0, 255.0], "float32").reshape(3, 1, 1, 1),
+        "thresholds": np.array([128.0, 0.0, 255.0], "float32").reshape(3, 1, 1, 1),
+    }
+    images = np.random.default_rng(1).uniform(*ends, (3, 4, 5, 3)).astype("float32")
+    images[0, 0, 0] = ends[0], ends[1], ends[0]
+    wanted = keras.layers.Solarization(**kwargs).transform_images(images, drawn)
+    found = layers.Solarization(**kwargs).change(ops.array(images), drawn)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * ends[1])
+    # Keras draws from the part itself up to 255 times it; its documentation says from a range.
+    sure = layers.Solarization((0.25, 0.25), (0.5, 0.5), value_range=(0, 100))
+    pixels = np.array([[[[0.0], [24.0], [26.0], [74.0], [90.0]]]], "float32")
+    y = sure(pixels, training=True)
+    np.testing.assert_allclose(np.ravel(y), [25.0, 49.0, 49.0, 1.0, 0.0], atol=1e-4)
+
+
 def test_erasing_covers_a_box() -> None:
     layer = layers.RandomErasing(1.0, scale=(0.25, 0.25), fill_value=[1, 2, 3], seed=1)
     image = np.full((20, 20, 3), 100, "float32")
