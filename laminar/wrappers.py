@@ -24,8 +24,10 @@ try:
         RegressorMixin,
         TransformerMixin,
     )
+    from sklearn.utils.multiclass import type_of_target
     from sklearn.utils.validation import (
         check_is_fitted,
+        column_or_1d,
         validate_data,
     )
 except ImportError as error:
@@ -61,6 +63,12 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         self.warm_start = warm_start
         self.model_kwargs = model_kwargs
         self.fit_kwargs = fit_kwargs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # unless the user seeds the draws of weights and batches
+        tags.target_tags.multi_output = True
+        return tags
 
     def fit(self, X: Any, y: Any, **kwargs: Any) -> Self:  # noqa: N803  # scikit-learn's name
         """Train the model on samples `X` and targets `y`.
@@ -151,15 +159,27 @@ class SKLearnClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]  # s
         (4,)
     """
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # which depends on the epochs
+        tags.target_tags.multi_output = False
+        return tags
+
     def _encoded(self, y: Any) -> Any:
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
+            y = column_or_1d(y, warn=True)
         if y.ndim != 1:
             raise InvalidArgumentError(
                 f"SKLearnClassifier: expected one label for each sample, got targets of the shape "
                 f"{y.shape}",
                 remedy="give labels instead of one-hot rows",
+            )
+        kind = type_of_target(y, raise_unknown=True)
+        if kind not in ("binary", "multiclass"):
+            raise InvalidArgumentError(
+                f"SKLearnClassifier: expected labels, got targets that are {kind}",
+                remedy="use SKLearnRegressor for numbers with fractions",
             )
         labels, places = np.unique(y, return_inverse=True)
         if len(labels) < 2:
@@ -196,6 +216,11 @@ class SKLearnRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]  # sci
         (4,)
     """
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # which depends on the epochs
+        return tags
+
     def _encoded(self, y: Any) -> Any:
         y = np.asarray(y)
         self._is_flat = y.ndim == 1
@@ -219,6 +244,11 @@ class SKLearnTransformer(TransformerMixin, _Estimator):  # type: ignore[misc]  #
         >>> transformer.fit(np.eye(4), np.ones((4, 2))).transform(np.eye(4)).shape
         (4, 2)
     """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # the outputs are of the model's type
+        return tags
 
     def transform(self, X: Any) -> Any:  # noqa: N803  scikit-learn's name
         """The model's outputs."""

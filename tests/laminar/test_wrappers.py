@@ -14,10 +14,11 @@ from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
 
 from laminar.wrappers import SKLearnClassifier, SKLearnRegressor, SKLearnTransformer
 
@@ -95,6 +96,49 @@ def test_inside_scikit_learn() -> None:
     assert clone(pipeline) is not pipeline
 
 
+def dense(x: Any, y: Any, activation: str | None = None, loss: str = "mse") -> Any:
+    laminar.set_random_seed(1)
+    units = y.shape[1] if y.ndim > 1 else 1
+    model = laminar.Sequential([layers.Input(x.shape[1:]), layers.Dense(units, activation)])
+    model.compile("sgd", loss)
+    return model
+
+
+FIT = {"epochs": 1, "verbose": 0}
+CROSSENTROPY = {"activation": "softmax", "loss": "categorical_crossentropy"}
+ESTIMATORS = [
+    SKLearnClassifier(dense, model_kwargs=CROSSENTROPY, fit_kwargs=FIT),
+    SKLearnRegressor(dense, fit_kwargs=FIT),
+    SKLearnTransformer(dense, fit_kwargs=FIT),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        (0, "check_supervised_y_2d"),
+        (0, "check_classifiers_regression_target"),
+        (0, "check_supervised_y_no_nan"),
+        (1, "check_supervised_y_2d"),
+        (1, "check_regressors_train"),
+        (2, "check_transformer_preserve_dtypes"),
+        (2, "check_estimator_tags_renamed"),
+    ],
+)
+def test_checks_of_scikit_learn(place: int, name: str) -> None:
+    """What scikit-learn asks of estimators, by the tags with which each describes itself."""
+    estimator = ESTIMATORS[place]
+    getattr(estimator_checks, name)(type(estimator).__name__, estimator)
+
+
+def test_labels_in_a_column_are_taken_with_a_warning() -> None:
+    estimator = SKLearnClassifier(classifier, fit_kwargs=FIT)
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        estimator.fit(X, LABELS[:, None])
+    assert estimator.predict(X).shape == (120,)
+
+
 def test_refused() -> None:
     with pytest.raises(NotFittedError):
         SKLearnRegressor(regressor()).predict(X)
@@ -105,6 +149,8 @@ def test_refused() -> None:
         SKLearnClassifier(classifier).fit(X, np.zeros(120))
     with pytest.raises(InvalidArgumentError, match="one label for each sample"):
         SKLearnClassifier(classifier).fit(X, np.eye(3)[np.argmax(X, axis=1)])
+    with pytest.raises(InvalidArgumentError, match="targets that are continuous"):
+        SKLearnClassifier(classifier).fit(X, TARGETS)
     with pytest.raises(InvalidArgumentError, match="got 3"):
         SKLearnRegressor(cast("Any", 3)).fit(X, TARGETS)
     with pytest.raises(InvalidArgumentError, match="returned None"):
