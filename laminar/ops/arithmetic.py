@@ -133,6 +133,10 @@ def divide_no_nan(x1: TensorLike, x2: TensorLike) -> Tensor:
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """floor(x1 / x2).
 
+    Args:
+        x1: integers or floats.
+        x2: likewise; 0 gives 0 for integers, an infinity or NaN for floats.
+
     Examples:
         >>> ops.floor_divide([7, -7], 2)
         Tensor([ 3, -4], shape=(2,), dtype=int32)
@@ -143,6 +147,10 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
 @public
 def mod(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 - floor(x1 / x2) * x2: the remainder with the sign of x2.
+
+    Args:
+        x1: integers or floats.
+        x2: likewise; 0 gives 0 for integers, NaN for floats.
 
     Examples:
         >>> ops.mod([7, -7], 3)
@@ -165,6 +173,13 @@ def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
 @public
 def power(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 ** x2.
+
+    Args:
+        x1: any numbers; a negative float to a power that is not whole is NaN.
+        x2: exponents; both are converted to their common type.
+
+    Raises:
+        InvalidArgumentError: an integer to a negative integer power.
 
     Examples:
         >>> ops.power([2, 3], 2)
@@ -349,6 +364,13 @@ def trunc(x: TensorLike) -> Tensor:
 def round(x: TensorLike, decimals: int = 0) -> Tensor:
     """x to `decimals` places after the point (before it, when negative), halves to even.
 
+    Args:
+        x: any tensor; bools become int32.
+        decimals: how many places after the point; -1 rounds to tens.
+
+    Returns:
+        Shape and type of `x`.
+
     Examples:
         >>> ops.round([1.25, 2.5, -0.7], decimals=0)
         Tensor([ 1.,  2., -1.], shape=(3,), dtype=float32)
@@ -371,6 +393,17 @@ def round(x: TensorLike, decimals: int = 0) -> Tensor:
 @public
 def clip(x: TensorLike, x_min: TensorLike, x_max: TensorLike) -> Tensor:
     """x limited to the range from x_min to x_max.
+
+    Args:
+        x: real numbers; bools become int32, and NaN stays.
+        x_min: the least value, a number or what broadcasts against `x`.
+        x_max: the greatest value; it is the result where x_min is above it.
+
+    Returns:
+        A tensor of the common type of all three.
+
+    Raises:
+        DTypeError: a complex number.
 
     Examples:
         >>> ops.clip([-3, 0, 9], -1, 5)
@@ -428,6 +461,13 @@ _LIMITS = {
 def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
     """0 where x1 < 0, x2 where x1 is 0, 1 where x1 > 0.
 
+    Args:
+        x1: any real numbers.
+        x2: the value at 0; of a shape that broadcasts.
+
+    Returns:
+        Floats; NaN where `x1` is.
+
     Examples:
         >>> ops.heaviside([-1.0, 0.0, 1.0], 0.5)
         Tensor([0. , 0.5, 1. ], shape=(3,), dtype=float32)
@@ -449,6 +489,13 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
 @public
 def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 * 2**x2, for integers x2.
+
+    Args:
+        x1: any real numbers; integers become the default float.
+        x2: the exponents; of a shape that broadcasts.
+
+    Returns:
+        Floats of the type of `x1`.
 
     Examples:
         >>> ops.ldexp([1.0, 3.0], [2, -1])
@@ -475,6 +522,16 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
 def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The greatest common divisor of integers.
 
+    Args:
+        x1: integers of either sign.
+        x2: integers; of a shape that broadcasts.
+
+    Returns:
+        Integers of at least 0; gcd(0, 0) is 0.
+
+    Raises:
+        DTypeError: one is a float.
+
     Examples:
         >>> ops.gcd([12, 18], 8)
         Tensor([4, 2], shape=(2,), dtype=int32)
@@ -485,6 +542,16 @@ def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
 @public
 def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The least common multiple of integers.
+
+    Args:
+        x1: integers of either sign.
+        x2: integers; of a shape that broadcasts.
+
+    Returns:
+        Integers of at least 0; 0 where one of them is 0.
+
+    Raises:
+        DTypeError: one is a float.
 
     Examples:
         >>> ops.lcm([4, 6], 10)

@@ -229,6 +229,14 @@ def bitwise_invert(x: TensorLike) -> Tensor:
 def bitwise_left_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """x * 2**y, for integers.
 
+    Args:
+        x: integers.
+        y: by how many bits; from the number of bits of the type on, and for negative `y`, all are
+            lost.
+
+    Raises:
+        DTypeError: one is a float, or both are bools.
+
     Examples:
         >>> ops.bitwise_left_shift([1, 3], 2)
         Tensor([ 4, 12], shape=(2,), dtype=int32)
@@ -239,6 +247,14 @@ def bitwise_left_shift(x: TensorLike, y: TensorLike) -> Tensor:
 @public
 def left_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """x * 2**y, for integers.
+
+    Args:
+        x: integers.
+        y: by how many bits; from the number of bits of the type on, and for negative `y`, all are
+            lost.
+
+    Raises:
+        DTypeError: one is a float, or both are bools.
 
     Examples:
         >>> ops.left_shift([1, 3], 2)
@@ -251,6 +267,13 @@ def left_shift(x: TensorLike, y: TensorLike) -> Tensor:
 def bitwise_right_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """floor(x / 2**y), for integers.
 
+    Args:
+        x: integers; signed ones keep their sign.
+        y: by how many bits.
+
+    Raises:
+        DTypeError: one is a float, or both are bools.
+
     Examples:
         >>> ops.bitwise_right_shift([8, 13], 2)
         Tensor([2, 3], shape=(2,), dtype=int32)
@@ -261,6 +284,13 @@ def bitwise_right_shift(x: TensorLike, y: TensorLike) -> Tensor:
 @public
 def right_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """floor(x / 2**y), for integers.
+
+    Args:
+        x: integers; signed ones keep their sign.
+        y: by how many bits.
+
+    Raises:
+        DTypeError: one is a float, or both are bools.
 
     Examples:
         >>> ops.right_shift([8, 13], 2)
@@ -360,6 +390,16 @@ def isclose(
 ) -> Tensor:
     """Whether |x1 - x2| <= atol + rtol * |x2|; equal infinities are close.
 
+    Args:
+        x1: any tensor; integers become the default float.
+        x2: what it is compared with; of a shape that broadcasts.
+        rtol: the allowed difference relative to `x2`.
+        atol: the allowed absolute difference.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns:
+        Bools of the shape to which both broadcast.
+
     Examples:
         >>> ops.isclose([1.0, 2.0], [1.0 + 1e-7, 2.1])
         Tensor([ True, False], shape=(2,), dtype=bool)
@@ -382,6 +422,16 @@ def allclose(
 ) -> Tensor:
     """Whether `isclose` holds everywhere, a scalar.
 
+    Args:
+        x1: any tensor; integers become the default float.
+        x2: what it is compared with; of a shape that broadcasts.
+        rtol: the allowed difference relative to `x2`.
+        atol: the allowed absolute difference.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns:
+        A bool; True where there are no elements.
+
     Examples:
         >>> ops.allclose([1.0, 2.0], [1.0, 2.0 + 1e-7])
         Tensor(True, shape=(), dtype=bool)
@@ -395,7 +445,17 @@ def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | 
 
     With the condition alone: for each axis, the coordinates of the places where it holds.
 
+    Args:
+        condition: bools or numbers.
+        x1: taken where the condition holds.
+        x2: taken elsewhere; both are converted to their common type, and all three broadcast.
+
+    Returns:
+        A tensor of the shape to which the three broadcast; of a condition alone a tuple, as
+        `nonzero` gives it.
+
     Raises:
+        InvalidArgumentError: one of `x1` and `x2` alone.
         InvalidArgumentError: one of x1 and x2 is given without the other.
 
     Examples:
@@ -413,7 +473,16 @@ def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLike = 0) -> Tensor:
     """The choice of the first condition that holds, `default` where none does.
 
+    Args:
+        condlist: the conditions, at least one.
+        choicelist: what is taken for each, as many.
+        default: taken where no condition holds.
+
+    Returns:
+        A tensor of the common type and shape of choices and default.
+
     Raises:
+        InvalidArgumentError: there are no conditions, or not as many choices.
         InvalidArgumentError: the lists differ in length, or are empty.
 
     Examples:

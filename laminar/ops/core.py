@@ -135,6 +135,14 @@ def convert_to_numpy(x: TensorLike) -> np.ndarray[Any, Any]:
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """`x` with another element type.
 
+    Args:
+        x: any tensor. Integer types cut off the fraction of a float; integers beyond their range
+            wrap around.
+        dtype: the element type; bool says whether a number is not 0.
+
+    Raises:
+        DTypeError: `dtype` is no element type, or `x` holds strings.
+
     Examples:
         >>> ops.cast([1.9, -1.9], "int32")
         Tensor([ 1, -1], shape=(2,), dtype=int32)
@@ -150,7 +158,14 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
 
 @public
 def saturate_cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """`x` with another element type; values beyond the range of that type become its limits.
+    """`x` with another element type; values beyond the range of an integer type become its limits.
+
+    Args:
+        x: any tensor; NaN becomes 0 where `dtype` is an integer type.
+        dtype: the element type; only integer types have limits here, a float too great is infinite.
+
+    Returns:
+        A tensor of `dtype` and the shape of `x`.
 
     Examples:
         >>> ops.saturate_cast([-5.0, 300.0], "uint8")
@@ -235,7 +250,16 @@ def slice(inputs: TensorLike, start_indices: TensorLike, shape: ShapeLike) -> Te
 def slice_update(inputs: TensorLike, start_indices: TensorLike, updates: TensorLike) -> Tensor:
     """`inputs` with the block that begins at `start_indices` replaced by `updates`.
 
+    Args:
+        inputs: any tensor.
+        start_indices: for each axis where the block begins; ints or scalar tensors, none negative.
+        updates: the block, with as many axes as `inputs`; converted to its type.
+
+    Returns:
+        Shape and type of `inputs`.
+
     Raises:
+        ShapeError: not one index for each axis, or `updates` has another number of axes.
         InvalidArgumentError: the block does not lie inside.
 
     Examples:

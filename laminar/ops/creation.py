@@ -67,6 +67,13 @@ __all__ = [
 def array(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of `x`: a number, nested list, array or tensor.
 
+    Args:
+        x: Python's floats become the default float, its integers int32; arrays keep their type.
+        dtype: element type; a number with a fraction is no integer.
+
+    Raises:
+        InvalidArgumentError: the rows of a list differ in length, or a number does not fit `dtype`.
+
     Examples:
         >>> ops.array([1, 2], dtype="float32")
         Tensor([1., 2.], shape=(2,), dtype=float32)
@@ -184,6 +191,12 @@ def eye(
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """An N by M matrix with 1 on diagonal `k` (above the main one if positive), 0 elsewhere.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns, by default `N`.
+        k: which diagonal; one outside of the matrix leaves zeros.
+        dtype: element type, by default the default float.
 
     Raises:
         DTypeError: a size is no whole number.
@@ -305,6 +318,15 @@ def logspace(
 ) -> Tensor:
     """`num` values from base**start to base**stop, each the same factor times the one before.
 
+    Args:
+        start: the first exponent, a number or a tensor.
+        stop: the last exponent; without `endpoint`, the one after it.
+        num: how many values.
+        endpoint: whether base**stop is the last value.
+        base: what is raised to the powers.
+        dtype: element type, by default floating.
+        axis: the place of the new axis.
+
     Examples:
         >>> ops.logspace(0.0, 3.0, num=4)
         Tensor([   1.,   10.,  100., 1000.], shape=(4,), dtype=float32)
@@ -325,6 +347,14 @@ def geomspace(
     axis: int = 0,
 ) -> Tensor:
     """`num` values from `start` to `stop`, each the same factor times the one before.
+
+    Args:
+        start: the first value, a number or a tensor, not 0.
+        stop: the last value, of the same sign; without `endpoint`, the one after it.
+        num: how many values.
+        endpoint: whether `stop` is the last value.
+        dtype: element type, by default floating.
+        axis: the place of the new axis.
 
     Raises:
         InvalidArgumentError: an end is 0.
@@ -350,6 +380,9 @@ def geomspace(
 def diag(x: TensorLike, k: int = 0) -> Tensor:
     """The matrix with the vector `x` on diagonal `k`; of a matrix `x`, that diagonal.
 
+    Raises:
+        ShapeError: `x` is neither a vector nor a matrix.
+
     Examples:
         >>> ops.diag([1, 2])
         Tensor([[1, 0],
@@ -373,6 +406,18 @@ def diagflat(x: TensorLike, k: int = 0) -> Tensor:
 @public
 def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The elements x[..., i, i + offset, ...] of the matrices along two axes, as the last axis.
+
+    Args:
+        x: with at least two axes.
+        offset: how far above the main diagonal (below it when negative).
+        axis1: the axis of i.
+        axis2: the axis of i + offset.
+
+    Returns:
+        The other axes, then one as long as the diagonal.
+
+    Raises:
+        ShapeError: an axis does not exist, or both are the same.
 
     Examples:
         >>> ops.diagonal([[1, 2], [3, 4]])

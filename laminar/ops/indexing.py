@@ -57,6 +57,10 @@ def get_item(x: TensorLike, key: Any) -> Tensor:
         x: any tensor.
         key: one item, or a tuple of: ints, slices, Ellipsis, None, integer arrays, masks.
 
+    Raises:
+        InvalidArgumentError: an index is out of range.
+        DTypeError: the key is of another kind.
+
     Examples:
         >>> ops.get_item([[1, 2], [3, 4]], (0, slice(None)))
         Tensor([1, 2], shape=(2,), dtype=int32)
@@ -73,7 +77,11 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
         indices: whole numbers, counted from the end when negative; any shape.
         axis: the axis; None takes from the elements in row order.
 
+    Returns:
+        The axis is replaced by the axes of `indices`.
+
     Raises:
+        ShapeError: the axis does not exist.
         InvalidArgumentError: an index is out of range.
 
     Examples:
@@ -95,6 +103,10 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None)
         indices: whole numbers, with as many axes as `x`; those other than `axis` broadcast.
         axis: the axis; None takes from the elements in row order.
 
+    Raises:
+        ShapeError: `axis` does not exist, or `indices` has another number of axes than `x`.
+        InvalidArgumentError: an index is out of range.
+
     Examples:
         >>> ops.take_along_axis([[3, 1], [2, 4]], [[1], [0]], axis=1)
         Tensor([[1],
@@ -111,6 +123,13 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         x: any tensor.
         axis: the axis; None counts the elements in row order.
         keepdims: whether the axis stays, with size 1.
+
+    Returns:
+        int32, the shape of `x` without `axis`, or with size 1 there; NaN counts as the greatest.
+
+    Raises:
+        ShapeError: the axis does not exist.
+        InvalidArgumentError: there are no elements.
 
     Examples:
         >>> ops.argmax([[1, 5, 2], [7, 0, 3]], axis=-1)
@@ -145,6 +164,16 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
 def count_nonzero(x: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """How many elements are not 0, over `axis`, by default all; int32.
 
+    Args:
+        x: any tensor.
+        axis: one axis or several; None for all.
+
+    Returns:
+        int32, the shape of `x` without `axis`.
+
+    Raises:
+        ShapeError: an axis does not exist.
+
     Examples:
         >>> ops.count_nonzero([[1, 0], [2, 3]], axis=1)
         Tensor([1, 2], shape=(2,), dtype=int32)
@@ -167,6 +196,14 @@ def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
 def sort(x: TensorLike, axis: int | None = -1) -> Tensor:
     """The elements along `axis` in rising order; None sorts all of them.
 
+    Args:
+        x: real numbers or bools; NaN comes last.
+        axis: the axis; None for a vector of all elements.
+
+    Raises:
+        ShapeError: the axis does not exist.
+        DTypeError: `x` is complex.
+
     Examples:
         >>> ops.sort([3, 1, 2])
         Tensor([1, 2, 3], shape=(3,), dtype=int32)
@@ -180,6 +217,16 @@ def sort(x: TensorLike, axis: int | None = -1) -> Tensor:
 @public
 def argsort(x: TensorLike, axis: int | None = -1) -> Tensor:
     """The int32 indices that sort `x` along `axis`; equal elements keep their order.
+
+    Args:
+        x: real numbers or bools; NaN comes last.
+        axis: the axis; None for the numbers of all elements in row order.
+
+    Returns:
+        int32, the shape of `x`, or a vector for None.
+
+    Raises:
+        ShapeError: the axis does not exist.
 
     Examples:
         >>> ops.argsort([30, 10, 20])
@@ -197,6 +244,17 @@ def argpartition(x: TensorLike, kth: int, axis: int | None = -1) -> Tensor:
 
     All that comes before is not greater, all that comes after not less. The order here is that of
     sorting.
+
+    Args:
+        x: real numbers or bools.
+        kth: the place; negative ones count from the end.
+        axis: the axis; None for the numbers of all elements in row order.
+
+    Returns:
+        int32, the shape of `x`, or a vector for None.
+
+    Raises:
+        InvalidArgumentError: `kth` is no place along the axis.
 
     Examples:
         >>> ops.argpartition([4, 1, 3, 2], kth=1)[:1]
@@ -219,6 +277,9 @@ def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "l
         sorted_sequence: (n,), rising.
         values: any shape.
         side: "left" for the first place that keeps the order, "right" for the last.
+
+    Raises:
+        InvalidArgumentError: another side.
 
     Examples:
         >>> ops.searchsorted([1, 3, 5], [2, 3])
@@ -308,6 +369,9 @@ def unique(
 
     Returns:
         The distinct ones, or a tuple of them and what was asked for.
+
+    Raises:
+        DTypeError: `x` is complex.
 
     Examples:
         >>> ops.unique([3, 1, 3, 2])

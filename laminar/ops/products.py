@@ -55,6 +55,17 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
 
     A vector on the left counts as a row, on the right as a column. Two int8 give int32.
 
+    Args:
+        x1: (..., m, k), or (k,).
+        x2: (..., k, n), or (k,).
+
+    Returns:
+        (..., m, n), without m where `x1` is a vector and without n where `x2` is one; in the common
+        type, two bools give int32.
+
+    Raises:
+        ShapeError: the sizes k differ, the leading axes do not broadcast, or one is a scalar.
+
     Examples:
         >>> ops.matmul([[1, 2], [3, 4]], [[1, 0], [0, 10]])
         Tensor([[ 1, 20],
@@ -79,6 +90,16 @@ def dot(x1: TensorLike, x2: TensorLike) -> Tensor:
 
     Of vectors the inner product, of matrices the matrix product, with a scalar a plain product.
 
+    Args:
+        x1: (i..., k), or a scalar.
+        x2: (j..., k, n), (k,), or a scalar.
+
+    Returns:
+        (i..., j..., n), or (i...) for a vector `x2`; in the common type.
+
+    Raises:
+        ShapeError: the sizes k differ.
+
     Examples:
         >>> ops.dot([1, 2, 3], [4, 5, 6])
         Tensor(32, shape=(), dtype=int32)
@@ -90,6 +111,16 @@ def dot(x1: TensorLike, x2: TensorLike) -> Tensor:
 def inner(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of products over the last axes of both.
 
+    Args:
+        x1: (i..., k), or a scalar.
+        x2: (j..., k), or a scalar.
+
+    Returns:
+        (i..., j...), in the common type.
+
+    Raises:
+        ShapeError: the sizes k differ.
+
     Examples:
         >>> ops.inner([1, 2, 3], [4, 5, 6])
         Tensor(32, shape=(), dtype=int32)
@@ -100,6 +131,13 @@ def inner(x1: TensorLike, x2: TensorLike) -> Tensor:
 @public
 def outer(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The product of each element of `x1` with each of `x2`, both in row order.
+
+    Args:
+        x1: any tensor, of m elements.
+        x2: any tensor, of n elements.
+
+    Returns:
+        (m, n), in the common type.
 
     Examples:
         >>> ops.outer([1, 2], [10, 100])
@@ -113,6 +151,16 @@ def outer(x1: TensorLike, x2: TensorLike) -> Tensor:
 def vdot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of conj(x1) * x2 over all elements in row order.
 
+    Args:
+        x1: any tensor.
+        x2: with as many elements, whatever its shape.
+
+    Returns:
+        A scalar of the common type.
+
+    Raises:
+        ShapeError: the numbers of elements differ.
+
     Examples:
         >>> ops.vdot([1, 2], [3, 4])
         Tensor(11, shape=(), dtype=int32)
@@ -123,6 +171,13 @@ def vdot(x1: TensorLike, x2: TensorLike) -> Tensor:
 @public
 def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The Kronecker product: a block x1[i...] * x2 for each element of `x1`.
+
+    Args:
+        x1: any tensor.
+        x2: any tensor; the one with fewer axes gets ones in front.
+
+    Returns:
+        Size `x1.shape[i] * x2.shape[i]` along axis i; in the common type.
 
     Examples:
         >>> ops.kron([[1, 2]], [[1, 1]])

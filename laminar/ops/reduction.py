@@ -405,6 +405,17 @@ def _running(x: TensorLike, axis: int | None, dtype: DTypeLike | None) -> tuple[
 def cumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """The sum of each element and those before it along `axis`; None runs in row order.
 
+    Args:
+        x: of any shape.
+        axis: one axis; None for a vector of the sums in row order.
+        dtype: type in which it is computed, by default that of `x`; bools in int32.
+
+    Returns:
+        The shape of `x`, or a vector for None.
+
+    Raises:
+        ShapeError: the axis does not exist.
+
     Examples:
         >>> ops.cumsum([[1, 2], [3, 4]], axis=1)
         Tensor([[1, 3],
@@ -417,6 +428,17 @@ def cumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = Non
 def cumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """The product of each element and those before it along `axis`; None runs in row order.
 
+    Args:
+        x: of any shape.
+        axis: one axis; None for a vector of the products in row order.
+        dtype: type in which it is computed, by default that of `x`; bools in int32.
+
+    Returns:
+        The shape of `x`, or a vector for None.
+
+    Raises:
+        ShapeError: the axis does not exist.
+
     Examples:
         >>> ops.cumprod([1, 2, 3, 4])
         Tensor([ 1,  2,  6, 24], shape=(4,), dtype=int32)
@@ -427,6 +449,18 @@ def cumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = No
 @public
 def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
     """The difference of each element and the one before it along `axis`, `n` times over.
+
+    Args:
+        a: with at least one axis; of bools it is whether the two differ.
+        n: how many times, at least 0.
+        axis: one axis.
+
+    Returns:
+        The shape of `a` with `n` elements less along `axis`, none at the least.
+
+    Raises:
+        InvalidArgumentError: `n` is negative.
+        ShapeError: the axis does not exist.
 
     Examples:
         >>> ops.diff([1, 4, 9, 16])

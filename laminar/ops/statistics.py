@@ -361,6 +361,17 @@ def nanargmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) ->
 def nancumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """As `cumsum`, with 0 for NaN.
 
+    Args:
+        x: of any shape.
+        axis: one axis; None for a vector of the sums in row order.
+        dtype: type in which it is computed, by default that of `x`; bools in int32.
+
+    Returns:
+        The shape of `x`, or a vector for None.
+
+    Raises:
+        ShapeError: the axis does not exist.
+
     Examples:
         >>> ops.nancumsum([2.0, np.nan, 3.0])
         Tensor([2., 2., 5.], shape=(3,), dtype=float32)
@@ -372,6 +383,17 @@ def nancumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = 
 @public
 def nancumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """As `cumprod`, with 1 for NaN.
+
+    Args:
+        x: of any shape.
+        axis: one axis; None for a vector of the products in row order.
+        dtype: type in which it is computed, by default that of `x`; bools in int32.
+
+    Returns:
+        The shape of `x`, or a vector for None.
+
+    Raises:
+        ShapeError: the axis does not exist.
 
     Examples:
         >>> ops.nancumprod([2.0, np.nan, 3.0])
