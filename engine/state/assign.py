@@ -31,6 +31,16 @@ def assign(
 ) -> Tensor:
     """Store `value` in the variable; gives the new value. See `Variable.assign`.
 
+    Args:
+        variable: the variable itself, not what was computed from it.
+        value: of its shape; converted to its type.
+        name: of the operation.
+        validate_shape: whether the shape must stay; else the variable takes that of `value`.
+
+    Raises:
+        ArgumentTypeError: `variable` is none.
+        ShapeError: the shapes differ.
+
     Examples:
         >>> v = engine.Variable([1.0, 2.0])
         >>> engine.assign(v, [3.0, 4.0])
@@ -49,6 +59,15 @@ def assign(
 def assign_add(variable: Variable, value: Any, name: str | None = None) -> Tensor:
     """Add `value` to the variable; gives the sum.
 
+    Args:
+        variable: the variable itself, not what was computed from it.
+        value: of exactly its shape, as nothing broadcasts; converted to its type.
+        name: of the operation.
+
+    Raises:
+        ArgumentTypeError: `variable` is none.
+        ShapeError: the shapes differ.
+
     Examples:
         >>> v = engine.Variable([1.0, 2.0])
         >>> engine.assign_add(v, [3.0, 4.0])
@@ -61,6 +80,15 @@ def assign_add(variable: Variable, value: Any, name: str | None = None) -> Tenso
 
 def assign_sub(variable: Variable, value: Any, name: str | None = None) -> Tensor:
     """Subtract `value` from the variable; gives the difference.
+
+    Args:
+        variable: the variable itself, not what was computed from it.
+        value: of exactly its shape, as nothing broadcasts; converted to its type.
+        name: of the operation.
+
+    Raises:
+        ArgumentTypeError: `variable` is none.
+        ShapeError: the shapes differ.
 
     Examples:
         >>> v = engine.Variable([1.0, 2.0])

@@ -309,6 +309,18 @@ def maybe_batch_join(
 ) -> Any:
     """As `batch_join`, of the examples that `keep_input` says; see `maybe_batch`.
 
+    Args:
+        tensors_list: lists (or dicts) of tensors, alike in number and types.
+        keep_input: a bool; with `enqueue_many` one for each example is possible.
+        batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
+            shared_name, name: as for `batch`.
+
+    Returns:
+        what one of the lists is, with a batch axis in front.
+
+    Raises:
+        InvalidArgumentError: there are no lists, or they differ in number or types.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     number = engine.range_input_producer(6, shuffle=False).dequeue()
@@ -397,6 +409,18 @@ def maybe_shuffle_batch(
 ) -> Any:
     """As `shuffle_batch`, of the examples that `keep_input` says; see `maybe_batch`.
 
+    Args:
+        keep_input: a bool; with `enqueue_many` one for each example is possible.
+        capacity, min_after_dequeue, seed: as for `shuffle_batch`.
+        tensors, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch,
+            shared_name, name: as for `batch`.
+
+    Returns:
+        what `tensors` is, with a batch axis in front.
+
+    Raises:
+        InvalidArgumentError: `min_after_dequeue` is not below `capacity`.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     number = engine.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
@@ -436,6 +460,18 @@ def shuffle_batch_join(
 ) -> Any:
     """As `shuffle_batch`, with a thread for each of several lists of tensors; see `batch_join`.
 
+    Args:
+        tensors_list: lists (or dicts) of tensors, alike in number and types.
+        capacity, min_after_dequeue, seed: as for `shuffle_batch`.
+        batch_size, enqueue_many, shapes, allow_smaller_final_batch, shared_name, name: as for
+            `batch`.
+
+    Returns:
+        what one of the lists is, with a batch axis in front.
+
+    Raises:
+        InvalidArgumentError: there are no lists, or they differ in number or types.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     number = engine.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
@@ -474,6 +510,19 @@ def maybe_shuffle_batch_join(
     name: str = "shuffle_batch_join",
 ) -> Any:
     """As `shuffle_batch_join`, of the examples that `keep_input` says; see `maybe_batch`.
+
+    Args:
+        tensors_list: lists (or dicts) of tensors, alike in number and types.
+        keep_input: a bool; with `enqueue_many` one for each example is possible.
+        capacity, min_after_dequeue, seed: as for `shuffle_batch`.
+        batch_size, enqueue_many, shapes, allow_smaller_final_batch, shared_name, name: as for
+            `batch`.
+
+    Returns:
+        what one of the lists is, with a batch axis in front.
+
+    Raises:
+        InvalidArgumentError: there are no lists, or they differ in number or types.
 
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:

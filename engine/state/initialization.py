@@ -78,6 +78,10 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
 def variables_initializer(variables: Sequence[Variable], name: str = "init") -> Operation:
     """An operation that gives each of `variables` its initial value.
 
+    Args:
+        variables: of one graph; for none the operation does nothing.
+        name: of the operation.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     w = engine.Variable([1.0, 2.0])

@@ -83,7 +83,13 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str = "limit_
 
     The local variable "epochs" counts; `local_variables_initializer()` sets it to 0.
 
+    Args:
+        tensor: what is given on; None as `num_epochs` gives it on for ever.
+        num_epochs: how often, at least 1.
+        name: of the scope.
+
     Raises:
+        OutOfRangeError: when run, once more than `num_epochs` times.
         InvalidArgumentError: `num_epochs` is not positive.
 
     Examples:
@@ -183,7 +189,16 @@ def string_input_producer(
 ) -> QueueBase:
     """A queue of strings, such as file names; see `input_producer`.
 
+    Args:
+        string_tensor: (n), strings.
+        num_epochs: how often each string comes; None for ever. Needs local variables initialised.
+        shuffle, seed, capacity, shared_name, name, cancel_op: as for `input_producer`.
+
+    Returns:
+        the queue; its elements are string scalars.
+
     Raises:
+        ShapeError: `string_tensor` is no vector.
         InvalidArgumentError: there are no strings.
 
     Examples:
@@ -215,7 +230,15 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str = "input_producer",
 ) -> QueueBase:
-    """A queue of the integers from 0 to `limit` - 1, int32; see `input_producer`.
+    """A queue of the integers from 0 to `limit` - 1; see `input_producer`.
+
+    Args:
+        limit: an integer, or a scalar integer tensor, whose type the numbers then have.
+        num_epochs: how often each number comes; None for ever. Needs local variables initialised.
+        shuffle, seed, capacity, shared_name, name: as for `input_producer`.
+
+    Returns:
+        the queue; its elements are scalars.
 
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:

@@ -299,6 +299,17 @@ def parse_single_example(
 ) -> dict[str, Any]:
     """The features of one serialized Example, a string scalar; see `parse_example`.
 
+    Args:
+        serialized: a string scalar.
+        features: by name, what is asked for; at least one.
+        name: of the operation.
+
+    Returns:
+        by name: as of `parse_example`, without the batch axis.
+
+    Raises:
+        InvalidArgumentError: `serialized` is no scalar, or a feature is missing and has no default.
+
     Examples:
         >>> data = engine.encode_example({"age": [30]})
         >>> engine.parse_single_example(data, {"age": engine.FixedLenFeature((), "int64")})
@@ -368,6 +379,19 @@ def parse_single_sequence_example(
     """The context and the sequences of one serialized SequenceExample, a string scalar.
 
     See `parse_sequence_example`; there is nothing to fill up.
+
+    Args:
+        serialized: a string scalar.
+        context_features: by name, what is asked for of the context.
+        sequence_features: by name, which sequences are asked for.
+        name: of the operation.
+
+    Returns:
+        (context, sequences), both by name; a sequence is (rows, shape...), or a SparseValues.
+
+    Raises:
+        InvalidArgumentError: nothing is asked for, `serialized` is no scalar, or what is asked for
+            is missing and has no default.
 
     Examples:
         >>> data = engine.encode_sequence_example({"id": [1]}, {"words": [[1], [3]]})

@@ -15,6 +15,13 @@ Partitioner: TypeAlias = Callable[..., list[int]]
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     """Cut each variable into `num_shards` parts along `axis`.
 
+    Args:
+        num_shards: how many parts there are; fewer where the axis has fewer slices.
+        axis: along which they are cut.
+
+    Returns:
+        a function of `shape` and `dtype` that gives the number of parts along each axis.
+
     Examples:
         >>> engine.fixed_size_partitioner(2)(shape=(10, 3), dtype="float32")
         [2, 1]

@@ -199,6 +199,10 @@ class QueueRunner:
 def add_queue_runner(runner: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
     """List a runner in its graph, for `start_queue_runners`.
 
+    Args:
+        runner: it belongs to the graph of its operations.
+        collection: the name under which the graph lists it.
+
     Examples:
         >>> with engine.Graph().as_default():
         ...     queue = engine.FIFOQueue(3, ["int32"], shapes=[()])

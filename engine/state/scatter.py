@@ -55,6 +55,18 @@ def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None =
 def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """ref[indices[i...]] += updates[i...]; see `scatter_update`. Equal indices add up.
 
+    Args:
+        ref: (n, q...); numbers.
+        indices: (i...), integers; negative ones count from the end, and where one comes twice, each
+            of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: the updates do not fit.
+        DTypeError: the variable holds bools.
+
     Examples:
         >>> v = engine.Variable([1, 2, 3])
         >>> engine.scatter_add(v, [0, 2], [10, 20])
@@ -65,6 +77,18 @@ def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = No
 
 def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """ref[indices[i...]] -= updates[i...]; see `scatter_update`.
+
+    Args:
+        ref: (n, q...); numbers.
+        indices: (i...), integers; negative ones count from the end, and where one comes twice, each
+            of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: the updates do not fit.
+        DTypeError: the variable holds bools.
 
     Examples:
         >>> v = engine.Variable([1, 2, 3])
@@ -77,6 +101,18 @@ def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = No
 def scatter_mul(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """ref[indices[i...]] *= updates[i...]; see `scatter_update`.
 
+    Args:
+        ref: (n, q...); numbers.
+        indices: (i...), integers; negative ones count from the end, and where one comes twice, each
+            of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: the updates do not fit.
+        DTypeError: the variable holds bools.
+
     Examples:
         >>> v = engine.Variable([1, 2, 3])
         >>> engine.scatter_mul(v, [0, 2], [10, 20])
@@ -87,6 +123,18 @@ def scatter_mul(ref: Variable, indices: Any, updates: Any, name: str | None = No
 
 def scatter_div(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """ref[indices[i...]] /= updates[i...], for real variables; see `scatter_update`.
+
+    Args:
+        ref: (n, q...); floats.
+        indices: (i...), integers; negative ones count from the end, and where one comes twice, each
+            of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: the updates do not fit.
+        DTypeError: the variable holds no floats.
 
     Examples:
         >>> v = engine.Variable([1.0, 2.0, 3.0])
@@ -99,6 +147,18 @@ def scatter_div(ref: Variable, indices: Any, updates: Any, name: str | None = No
 def scatter_min(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """ref[indices[i...]] = min(ref[indices[i...]], updates[i...]); see `scatter_update`.
 
+    Args:
+        ref: (n, q...); numbers.
+        indices: (i...), integers; negative ones count from the end, and where one comes twice, each
+            of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: the updates do not fit.
+        DTypeError: the variable holds bools.
+
     Examples:
         >>> v = engine.Variable([1, 2, 3])
         >>> engine.scatter_min(v, [0, 2], [2, 1])
@@ -109,6 +169,18 @@ def scatter_min(ref: Variable, indices: Any, updates: Any, name: str | None = No
 
 def scatter_max(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """ref[indices[i...]] = max(ref[indices[i...]], updates[i...]); see `scatter_update`.
+
+    Args:
+        ref: (n, q...); numbers.
+        indices: (i...), integers; negative ones count from the end, and where one comes twice, each
+            of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: the updates do not fit.
+        DTypeError: the variable holds bools.
 
     Examples:
         >>> v = engine.Variable([1, 2, 3])
@@ -142,6 +214,16 @@ def scatter_nd_update(ref: Variable, indices: Any, updates: Any, name: str | Non
 def scatter_nd_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Add `updates` at places; see `scatter_nd_update`. Equal places add up.
 
+    Args:
+        ref: (n_0, ..., n_k-1, q...); numbers.
+        indices: (i..., k), integers; where a place comes twice, each of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: indices or updates do not fit.
+
     Examples:
         >>> v = engine.Variable([1, 2, 3])
         >>> engine.scatter_nd_add(v, [[0], [2]], [10, 20])
@@ -152,6 +234,16 @@ def scatter_nd_add(ref: Variable, indices: Any, updates: Any, name: str | None =
 
 def scatter_nd_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Subtract `updates` at places; see `scatter_nd_update`.
+
+    Args:
+        ref: (n_0, ..., n_k-1, q...); numbers.
+        indices: (i..., k), integers; where a place comes twice, each of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: indices or updates do not fit.
 
     Examples:
         >>> v = engine.Variable([1, 2, 3])
@@ -164,6 +256,16 @@ def scatter_nd_sub(ref: Variable, indices: Any, updates: Any, name: str | None =
 def scatter_nd_min(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """The least of value and update at places; see `scatter_nd_update`.
 
+    Args:
+        ref: (n_0, ..., n_k-1, q...); numbers.
+        indices: (i..., k), integers; where a place comes twice, each of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: indices or updates do not fit.
+
     Examples:
         >>> v = engine.Variable([1, 2, 3])
         >>> engine.scatter_nd_min(v, [[0], [2]], [2, 1])
@@ -174,6 +276,16 @@ def scatter_nd_min(ref: Variable, indices: Any, updates: Any, name: str | None =
 
 def scatter_nd_max(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """The greatest of value and update at places; see `scatter_nd_update`.
+
+    Args:
+        ref: (n_0, ..., n_k-1, q...); numbers.
+        indices: (i..., k), integers; where a place comes twice, each of its updates has its effect.
+        updates: (i..., q...), or a scalar for all; of the type of the variable.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an index is out of range; nothing is changed.
+        ShapeError: indices or updates do not fit.
 
     Examples:
         >>> v = engine.Variable([1, 2, 3])
@@ -186,7 +298,17 @@ def scatter_nd_max(ref: Variable, indices: Any, updates: Any, name: str | None =
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
     """The value of an integer variable, which rises by 1.
 
+    Args:
+        ref: a scalar integer variable.
+        limit: the value that it does not pass.
+        name: of the operation.
+
+    Returns:
+        The value before it rose.
+
     Raises:
+        DTypeError: the variable holds no integer.
+        ShapeError: the variable is no scalar.
         OutOfRangeError: it has reached `limit`; it stays there.
 
     Examples:

@@ -223,6 +223,15 @@ def TextFileIdTableInitializer(  # noqa: N802  # its name in TensorFlow
 ) -> TextFileInitializer:
     r"""Fills a table from words to numbers: lines, and their numbers from 0.
 
+    Args:
+        filename: the file.
+        key_column_index: the column of the words, from 0, or WHOLE_LINE.
+        value_column_index: the column of the numbers, from 0, or LINE_NUMBER.
+        vocab_size: how many lines are read; by default all.
+        delimiter: what stands between the columns, one byte.
+        name: not used.
+        key_dtype: strings or integers.
+
     Examples:
         >>> import pathlib
         >>> _ = pathlib.Path("words.txt").write_text("cat\ndog\n")
@@ -244,6 +253,14 @@ def TextFileStringTableInitializer(  # noqa: N802  # its name in TensorFlow
     name: str | None = None,
 ) -> TextFileInitializer:
     r"""Fills a table from numbers, from 0, to words: the lines of a file.
+
+    Args:
+        filename: the file.
+        key_column_index: the column of the numbers, from 0, or LINE_NUMBER.
+        value_column_index: the column of the words, from 0, or WHOLE_LINE.
+        vocab_size: how many lines are read; by default all.
+        delimiter: what stands between the columns, one byte.
+        name: not used.
 
     Examples:
         >>> import pathlib
@@ -337,6 +354,18 @@ def index_table_from_tensor(
 ) -> HashTable | IdTableWithHashBuckets:
     """A table from the words of a vector to their places; see `index_table_from_file`.
 
+    Args:
+        vocabulary_list: a vector of words, each once.
+        num_oov_buckets: how many buckets there are for other words, numbered after the vocabulary.
+        default_value: the number of other words, where there are no buckets.
+        hasher_spec: how other words are spread over buckets.
+        dtype: strings or integers.
+        name: of the operations.
+
+    Raises:
+        InvalidArgumentError: a word comes twice, or `num_oov_buckets` is negative.
+        DTypeError: the words are neither strings nor integers.
+
     Examples:
         >>> table = engine.index_table_from_tensor(["cat", "dog"])
         >>> table.lookup(engine.constant(["dog", "fish"]))
@@ -403,6 +432,14 @@ def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: str = "UNK", name: str | None = None
 ) -> HashTable:
     """A table from the places in a vector to the words there; `default_value` for others.
+
+    Args:
+        vocabulary_list: a vector of words.
+        default_value: the word for other numbers.
+        name: of the operations.
+
+    Returns:
+        the table; its keys are int64.
 
     Examples:
         >>> table = engine.index_to_string_table_from_tensor(["cat", "dog"])

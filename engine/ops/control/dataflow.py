@@ -187,6 +187,16 @@ _loop_cond.grad(no_gradient)
 def switch(data: Any, pred: Any, *, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(`data` if `pred` does not hold, `data` if it does); the other one is dead.
 
+    Args:
+        data: any tensor.
+        pred: a bool scalar.
+        name: of the operation.
+
+    Raises:
+        FailedPreconditionError: no graph is being built.
+        ShapeError: `pred` is no scalar.
+        DTypeError: `pred` is no bool.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     where_false, where_true = engine.switch(engine.constant(3.0), engine.constant(True))
@@ -200,6 +210,17 @@ def switch(data: Any, pred: Any, *, name: str | None = None) -> tuple[Tensor, Te
 
 def merge(inputs: Sequence[Any], *, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(the input that has a value, its number); dead if none has.
+
+    Args:
+        inputs: at least one tensor, all of one type; the result has what their shapes share.
+        name: of the operation.
+
+    Returns:
+        the value, and an int32 scalar.
+
+    Raises:
+        InvalidArgumentError: there are no inputs.
+        DTypeError: the types differ.
 
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
@@ -224,6 +245,16 @@ def enter(
 ) -> Tensor:
     """`data` in the first iteration of the loop `frame_name`, or in each if `is_constant`.
 
+    Args:
+        data: any tensor of the frame around the loop.
+        frame_name: which loop; all that enters it has this name.
+        is_constant: whether `data` does not change from one iteration to the next.
+        parallel_iterations: how many iterations may be in flight, at least 1.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: `parallel_iterations` is below 1.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     i, _ = engine.merge([engine.enter(engine.constant(0), "loop")] * 1)
@@ -245,6 +276,13 @@ def enter(
 def exit_loop(data: Any, *, name: str | None = None) -> Tensor:
     """`data`, once it has a value, outside of the loop.
 
+    Args:
+        data: a tensor of the loop, most often the first output of a `switch`.
+        name: of the operation.
+
+    Raises:
+        FailedPreconditionError: no graph is being built.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     i, _ = engine.merge([engine.enter(engine.constant(0), "loop")] * 1)
@@ -263,6 +301,13 @@ exit = exit_loop  # its name beside enter and merge; here, where Python has anot
 def next_iteration(data: Any, *, name: str | None = None) -> Tensor:
     """`data` in the next iteration; give it to the loop's Merge with `close_loop`.
 
+    Args:
+        data: a tensor of the loop, most often computed from the second output of a `switch`.
+        name: of the operation.
+
+    Raises:
+        FailedPreconditionError: no graph is being built.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     i, _ = engine.merge([engine.enter(engine.constant(0), "loop")] * 1)
@@ -277,6 +322,13 @@ def next_iteration(data: Any, *, name: str | None = None) -> Tensor:
 
 def loop_cond(pred: Any, *, name: str | None = None) -> Tensor:
     """`pred`, marked as what decides whether a loop goes on.
+
+    Args:
+        pred: a bool.
+        name: of the operation.
+
+    Raises:
+        DTypeError: `pred` is no bool.
 
     Examples:
         >>> with engine.Graph().as_default():
