@@ -48,6 +48,7 @@ from .messages import (
     write_metadata,
 )
 from .peers import Call, LocalPeer, Peer, RemotePeer, Reply, Service, call_all, first_error
+from .registered_graphs import check_value
 from .silent_sessions import SilentSessions, lease_ran_out
 from .tasks import filtered
 from .worker import Worker, check_version
@@ -245,6 +246,8 @@ class Master:
             raise InvalidArgumentError(f"{len(message.feed)} feeds have {len(values)} values")
         elements = session.elements(message.fetch)
         feeds = session.feeds(message.feed)
+        for tensor, value in zip(feeds, values, strict=True):
+            check_value(tensor, value)
         reply = messages().RunStepResponse()
         handle = message.partial_run_handle
         if handle and message.drop:

@@ -92,7 +92,10 @@ class MasterSession(DirectSession):
         return [_element(self._graph, name) for name in names]
 
     def feeds(self, names: Sequence[str]) -> list[GraphTensor]:
-        """The tensors of these names."""
+        """The tensors of these names, each of which is fed once."""
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if list(names).count(n) > 1)
+            raise InvalidArgumentError(f"{twice} is fed twice")
         found = self.elements(names)
         for element in found:
             if not isinstance(element, GraphTensor):

@@ -46,14 +46,23 @@ class RegisteredGraph:
                 f"a step has {len(self.feeds)} feeds here, and came with {len(values)} values"
             )
         for i, tensor in self.feeds.items():
-            value = values[i]
-            if tensor.dtype == resource or not isinstance(value, np.ndarray):
-                continue  # a handle, or a value that is known to this process
-            dtype = string if value.dtype == object else as_dtype(value.dtype)
-            if dtype != tensor.dtype:
-                raise DTypeError(f"{tensor.name} is {tensor.dtype}, fed {dtype}")
-            if not tensor.shape.is_compatible_with(value.shape):
-                raise ShapeError(f"{tensor.name} is {tensor.spec}, fed {list(value.shape)}")
+            check_value(tensor, values[i])
+
+
+def check_value(tensor: GraphTensor, value: Any) -> None:
+    """DTypeError or ShapeError for a value that came from another process, and is not a tensor's.
+
+    Args:
+        tensor: what is fed.
+        value: with what.
+    """
+    if tensor.dtype == resource or not isinstance(value, np.ndarray):
+        return  # a handle, or a value that is known to this process
+    dtype = string if value.dtype == object else as_dtype(value.dtype)
+    if dtype != tensor.dtype:
+        raise DTypeError(f"{tensor.name} is {tensor.dtype}, fed {dtype}")
+    if not tensor.shape.is_compatible_with(value.shape):
+        raise ShapeError(f"{tensor.name} is {tensor.spec}, fed {list(value.shape)}")
 
 
 def read_parts(

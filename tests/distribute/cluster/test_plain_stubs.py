@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -87,6 +89,36 @@ def test_a_graph_is_run(cluster: LocalCluster, channel: Any) -> None:
     error: Any = caught.value
     assert error.code() is grpc.StatusCode.ALREADY_EXISTS
     assert "asked for before" in error.details()
+    master.CloseSession(messages.CloseSessionRequest(session_handle=handle))
+
+
+@pytest.mark.parametrize("is_partial", [False, True])
+def test_feeds_that_are_none_are_refused_by_their_names(channel: Any, is_partial: bool) -> None:
+    master = Stub(channel, "MasterService")
+    made = master.CreateSession(
+        messages.CreateSessionRequest(wire_version=1, graph=written_graph())
+    )
+    handle = made.session_handle
+    x = np.array([1.5, -2.0], "float32")
+    for feed, values, said in (
+        (["x:0"], [x.astype("int32")], "x:0 is float32, fed int32"),
+        (["x:0"], [np.ones((3,), "float32")], r"x:0 is float32\[2\], fed \[3\]"),
+        (["x:0", "x:0"], [x, x], "x:0 is fed twice"),
+    ):
+        request = messages.RunStepRequest(
+            session_handle=handle, feed=feed, fetch=["y:0"], request_id=secrets.randbits(60) + 1
+        )
+        request.tensors = encode_many([("", value) for value in values])
+        if is_partial:
+            setup = messages.PartialRunSetupRequest(
+                session_handle=handle, feed=["x:0"], fetch=["y:0"]
+            )
+            request.partial_run_handle = master.PartialRunSetup(setup).partial_run_handle
+        with pytest.raises(grpc.RpcError) as caught:
+            master.RunStep(request)
+        error: Any = caught.value
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert re.match(said, error.details())
     master.CloseSession(messages.CloseSessionRequest(session_handle=handle))
 
 
