@@ -61,9 +61,9 @@ def _place_named(name: str, *, softly: bool) -> EagerPlace | None:
     if not name:
         return None
     devices, spec = local_devices(), DeviceSpec.from_string(name)
-    if _Elsewhere.find is not None and (elsewhere := _Elsewhere.find(spec)) is not None:
-        return elsewhere
     try:
+        if _Elsewhere.find is not None and (elsewhere := _Elsewhere.find(spec)) is not None:
+            return elsewhere
         found = devices.matching(spec)
     except NotFoundError:
         if softly:

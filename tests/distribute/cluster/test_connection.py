@@ -49,6 +49,23 @@ def test_a_function_runs_where_it_says(connection: Any) -> None:
     assert "MatMul" not in ran["/job:client/task:0/device:cpu:0"]
 
 
+def test_a_function_is_placed_softly_on_the_task_that_it_names(connection: Any) -> None:
+    """As on devices of this process, a name is judged by placement when the function runs."""
+
+    @laminar.function
+    def f(x: Any) -> Any:
+        with laminar.device(f"{THERE}/gpu:0"):
+            return ops.matmul(x, ops.transpose(x))
+
+    metadata = eng.RunMetadata()
+    told = f.with_options(eng.RunOptions(trace=True), metadata)
+    np.testing.assert_allclose(told(X), X @ X.T)
+    ran = {s.device for s in metadata.step_stats for n in s.nodes if n.type == "MatMul"}
+    assert ran == {f"{THERE}/device:cpu:0"}
+    with pytest.raises(errors.NotFoundError, match="gpu:0"):  # eager code is not placed
+        laminar.device(f"{THERE}/gpu:0").__enter__()
+
+
 def test_variables_stay_and_are_trained(connection: Any) -> None:
     w = eng.Variable(np.ones((3, 2), np.float32))
 
