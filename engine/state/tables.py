@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, ShapeError
 from ..graph import (
     GraphTensor,
     Operation,
@@ -164,6 +164,9 @@ class HashTable(_Table):
     Attributes:
         initializer: in a graph, the operation that fills it.
 
+    Raises:
+        ShapeError: there is not one value for each key.
+
     Examples:
         >>> pairs = engine.KeyValueTensorInitializer(["a", "b"], engine.constant([1, 2], "int64"))
         >>> table = engine.HashTable(pairs, default_value=-1)
@@ -182,6 +185,14 @@ class HashTable(_Table):
             keys = convert_to_tensor(initializer.keys, initializer.key_dtype)
             values = convert_to_tensor(initializer.values, initializer.value_dtype)
             types: tuple[Any, Any] = keys.dtype, values.dtype
+            rank = keys.shape.rank
+            known = None not in (rank, values.shape.rank)
+            if known and not keys.shape.is_compatible_with(values.shape[:rank]):
+                raise ShapeError(
+                    f"{type(self).__name__}: the values of {keys.shape} keys must have a shape "
+                    f"that begins with that of the keys, got {values.shape}",
+                    remedy="give one value for each key",
+                )
         else:
             types = initializer.key_dtype, initializer.value_dtype
         super().__init__(*types, default_value, True, shared_name, name)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from laminar import ops
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
 from laminar.engine.ops.array import creation, diagonal, index, join, scatter, search, slicing
 from laminar.engine.ops.array import gather as gathering
@@ -279,9 +280,29 @@ def one_hot(
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Any:
     """More elements before and behind along each axis."""
     x = symbol(tensor)
-    kind = mode.lower()
+    kind, pairs = mode.lower(), static(paddings)
+    if isinstance(pairs, list) and x.shape.rank is not None:
+        _check_paddings(x, pairs, kind)
     value = static(constant_values) if kind == "constant" and static(constant_values) != 0 else None
-    return ops.pad(x, static(paddings), kind, value)
+    return ops.pad(x, pairs, kind, value)
+
+
+def _check_paddings(x: Tensor, pairs: list[Any], kind: str) -> None:
+    rank = len(x.shape)
+    if len(pairs) != rank or any(not isinstance(p, list) or len(p) != 2 for p in pairs):
+        raise ShapeError(
+            f"pad: the paddings of {x.shape} are {rank} pairs (before, after), got {pairs}",
+            remedy="give a pair for each axis",
+        )
+    if kind not in ("reflect", "symmetric"):
+        return
+    for axis, (pair, n) in enumerate(zip(pairs, x.shape, strict=True)):
+        most = None if n is None else n - (kind == "reflect")
+        if most is not None and any(isinstance(p, int) and p > most for p in pair):
+            raise InvalidArgumentError(
+                f"pad: mode {kind!r} has at most {most} along axis {axis} of {x.shape}, got {pair}",
+                remedy="pad several times",
+            )
 
 
 @v1(seq_axis="seq_dim", batch_axis="batch_dim")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, float64
 from laminar.engine.ops.array import creation, index, segment
 from laminar.engine.ops.array.gather import scatter_nd
@@ -185,8 +186,10 @@ def confusion_matrix(
 
 @v1()
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Tensor:
-    """Whether |x - y| < tolerance."""
+    """Whether |x - y| < tolerance, of tensors of one shape."""
     a, b = operands(x, y)
+    if not a.shape.is_compatible_with(b.shape):
+        raise ShapeError(f"approximate_equal: expected equal shapes, got {a.shape} and {b.shape}")
     return lookup("Less")(lookup("Abs")(lookup("Sub")(a, b)), tensor(tolerance, a.dtype))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laminar import engine
+from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.state import tables
 
 from .adapting import v1
@@ -37,6 +38,8 @@ def TextFileInitializer(  # noqa: N802  # its name there
     name: Any = None,
 ) -> engine.TextFileInitializer:
     """A file whose lines have keys and values for a table."""
+    if isinstance(filename, str | bytes) and not filename:
+        raise InvalidArgumentError("TextFileInitializer: the filename is empty")
     return engine.TextFileInitializer(
         filename, key_dtype, key_index, value_dtype, value_index, vocab_size, delimiter
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from laminar.engine.errors import ShapeError
 from laminar.engine.graph import (
     EagerTensor,
     GraphTensor,
@@ -114,6 +115,8 @@ def axes(axis: Any) -> Any:
     found = static(axis)
     if found is None or isinstance(found, Tensor):
         return found
+    if np.ndim(found) > 1:
+        raise ShapeError(f"the axes of a reduction must be at most rank 1, got {found}")
     return tuple(int(a) for a in np.ravel(found))
 
 

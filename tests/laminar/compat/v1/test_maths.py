@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -127,3 +128,40 @@ def test_tables_and_files() -> None:
     assert not tf.gfile.Exists("/no/such/file")
     with pytest.raises(FileNotFoundError):
         tf.gfile.Open("/no/such/file")
+
+
+def test_arguments_that_tensorflow_refuses() -> None:
+    """A pair for each axis, mirrors within the axis, axes in a vector, and equal shapes."""
+    with tf.Graph().as_default() as graph:
+        x = tf.constant([[1, 2]])
+        calls: list[tuple[str, Callable[[], Any]]] = [
+            (r"2 pairs \(before, after\)", lambda: tf.pad(x, [[0, 1]])),
+            (r"2 pairs \(before, after\)", lambda: tf.pad(x, [0, 1])),
+            (r"2 pairs \(before, after\)", lambda: tf.pad(x, np.zeros((2, 3), int))),
+            ("at most 1 along axis 1", lambda: tf.pad(x, [[0, 0], [2, 0]], "REFLECT")),
+            ("at most 2 along axis 1", lambda: tf.pad(x, [[0, 0], [0, 3]], "SYMMETRIC")),
+            ("at most rank 1", lambda: tf.reduce_sum(x, [[0], [1]])),
+            ("at most rank 1", lambda: tf.reduce_max(x, np.array([[0]]))),
+            ("equal shapes", lambda: tf.math.approximate_equal([1.0, 2.0], [[1.0, 2.0]])),
+            ("filename", lambda: tf.lookup.TextFileInitializer("", tf.string, -2, tf.int64, -1)),
+            (
+                r"values of \[2\] keys",
+                lambda: tf.lookup.StaticHashTable(
+                    tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2, 3]), -1
+                ),
+            ),
+        ]
+        for said, call in calls:
+            with pytest.raises(ValueError, match=said):
+                call()
+        assert not [op for op in graph.get_operations() if op.type == "HashTable"]
+
+
+def test_mirrors_as_wide_as_an_axis_has_elements() -> None:
+    x = np.array([[1, 2, 3], [4, 5, 6]])
+    with tf.Graph().as_default(), tf.Session() as sess:
+        for mode, widths in (("REFLECT", [[1, 1], [2, 2]]), ("SYMMETRIC", [[2, 1], [3, 3]])):
+            found = sess.run(tf.pad(tf.constant(x), tf.constant(widths), mode))
+            how: Any = mode.lower()
+            np.testing.assert_array_equal(found, np.pad(x, widths, how))
+        assert sess.run(tf.pad(3, np.zeros((0, 2), int))) == 3
