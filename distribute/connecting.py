@@ -32,7 +32,7 @@ def connect_to_cluster(
 
     Returns:
         The connection; functions run in this process alone again after its `close`, or after a
-        `with` block of it.
+        `with` block of it. Its `list_devices()` tells which devices can be named.
 
     Raises:
         AlreadyExistsError: the process is connected, or the cluster has a job of that name.

@@ -18,6 +18,8 @@ import numpy as np
 
 from laminar.engine import forks
 from laminar.engine.closing import Closing
+from laminar.engine.devices import DeviceList
+from laminar.engine.devices.registry import list_of
 from laminar.engine.devices.scope import set_places_elsewhere
 from laminar.engine.errors import AbortedError, AlreadyExistsError
 from laminar.engine.graph import (
@@ -91,6 +93,14 @@ class Connection(Closing):
                 config = SessionConfig(allow_soft_placement=True)
                 self._session = self._server.master.open_session(config, LocalCall())
             return self._session[1]
+
+    def list_devices(self) -> DeviceList:
+        """The devices that can be named: those of this process, then those of other tasks.
+
+        Raises:
+            UnavailableError: a task does not answer.
+        """
+        return list_of(self.session().devices)
 
     def is_elsewhere(self, spec: DeviceSpec) -> bool:
         """Whether a name is that of a device of another task."""

@@ -395,7 +395,11 @@ def list_devices(count: Mapping[str, int] | None = None) -> DeviceList:
         >>> [device.device_type for device in engine.list_devices()][:1]
         ['cpu']
     """
-    devices = local_devices(count)
+    return list_of(local_devices(count))
+
+
+def list_of(devices: DeviceSet) -> DeviceList:
+    """What is known of some devices."""
     return DeviceList(
         [
             DeviceAttributes(d.name, d.device_type, d.limit_bytes, d.incarnation, d.description)
