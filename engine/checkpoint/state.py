@@ -99,6 +99,10 @@ def get_checkpoint_state(
 
     The folder stands before prefixes that are relative to it.
 
+    Args:
+        folder: where checkpoints are saved.
+        latest_filename: the name of the state file, by default "checkpoint".
+
     Raises:
         DataLossError: it is damaged.
         PermissionDeniedError: it cannot be read.
@@ -182,6 +186,10 @@ def latest_checkpoint(
     """The prefix of the newest checkpoint of a folder, None if it has none.
 
     If the newest that the state file names is not there, this warns, and takes the one before.
+
+    Args:
+        folder: where checkpoints are saved.
+        latest_filename: the name of the state file, by default "checkpoint".
 
     Raises:
         DataLossError: the state file is damaged.

@@ -81,6 +81,13 @@ def rgb_to_hsv(images: TensorLike, data_format: DataFormat | None = None) -> Ten
         images: floating, with 3 channels from 0 to 1.
         data_format: "channels_last" or "channels_first", by default the global one.
 
+    Returns:
+        Shape and type of `images`.
+
+    Raises:
+        DTypeError: `images` are not floating.
+        ShapeError: neither an image nor a batch, or not 3 channels.
+
     Source: Smith, "Color gamut transform pairs", SIGGRAPH 1978.
 
     Examples:
@@ -110,6 +117,13 @@ def hsv_to_rgb(images: TensorLike, data_format: DataFormat | None = None) -> Ten
     Args:
         images: floating, with 3 channels from 0 to 1.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Returns:
+        Shape and type of `images`.
+
+    Raises:
+        DTypeError: `images` are not floating.
+        ShapeError: neither an image nor a batch, or not 3 channels.
 
     Source: Smith, "Color gamut transform pairs", SIGGRAPH 1978.
 

@@ -62,6 +62,14 @@ def switch(
 ) -> Any:
     """The result of branches[index](*operands); an index out of range means the nearest branch.
 
+    Args:
+        index: a whole number, or a scalar tensor.
+        branches: at least one function.
+        *operands: what the branch is called with.
+
+    Returns:
+        What the branch returns.
+
     Raises:
         InvalidArgumentError: the branches return different structures while a graph is built.
         DTypeError: an output has another type in each branch.
@@ -126,6 +134,15 @@ def fori_loop(
 ) -> Any:
     """Apply value = body_fun(i, value) for i from `lower` to `upper` - 1, from `init_val` on.
 
+    Args:
+        lower: the first i.
+        upper: the bound, itself left out; where it is not above `lower`, the result is `init_val`.
+        body_fun: takes i and the value, returns the next value.
+        init_val: a tensor, or a structure of tensors.
+
+    Returns:
+        The last value.
+
     Raises:
         DTypeError, ShapeError: `body_fun` changes the type or shape of the value.
 
@@ -158,6 +175,16 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 @public
 def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
     """`function` of each slice of `elements` along the first axis, stacked; see `map`.
+
+    Args:
+        function: takes a slice (for a structure, a structure of slices), returns tensors.
+        elements: a tensor, or a structure of tensors with first axes of one size.
+
+    Returns:
+        The results with a first axis of that size.
+
+    Raises:
+        ShapeError: the first axes differ, or there is none.
 
     Examples:
         >>> ops.vectorized_map(lambda row: ops.max(row), np.array([[1, 5], [4, 2]]))

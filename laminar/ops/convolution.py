@@ -158,6 +158,12 @@ def separable_conv(
         data_format: see `conv`.
         dilation_rate: of the depthwise step.
 
+    Returns:
+        (batch, *positions, filters), in the layout of the inputs.
+
+    Raises:
+        ShapeError: channels do not fit, or the window is larger than the input.
+
     Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
         arXiv:1610.02357, section 1.
 
@@ -198,6 +204,14 @@ def conv_transpose(
         output_padding: settles the size of the output where several fit; None for the default.
         data_format: see `conv`.
         dilation_rate: see `conv`.
+
+    Returns:
+        (batch, *positions, filters), in the layout of the inputs. By default n cells become s n of
+        them with padding "same", and s (n - 1) + max(k, s) with "valid", for a stride s and a
+        window of k cells.
+
+    Raises:
+        ShapeError: channels do not fit.
 
     Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
         arXiv:1603.07285, section 4.

@@ -213,6 +213,9 @@ def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor
         num: how many, needed where the size of the axis is unknown.
         axis: the axis to take apart.
 
+    Raises:
+        ShapeError: the axis does not exist, or its size is not `num`.
+
     Examples:
         >>> ops.unstack(np.array([[1, 2], [3, 4]]))
         [Tensor([1, 2], shape=(2,), dtype=int64), Tensor([3, 4], shape=(2,), dtype=int64)]
@@ -286,6 +289,13 @@ def scatter(indices: TensorLike, values: TensorLike, shape: ShapeLike) -> Tensor
         values: (i..., q...).
         shape: (n_0, ..., n_k-1, q...).
 
+    Returns:
+        A tensor of `shape` and the type of `values`.
+
+    Raises:
+        InvalidArgumentError: an index is out of range.
+        ShapeError: indices or values do not fit `shape`.
+
     Examples:
         >>> ops.scatter([[0], [2]], [10, 20], shape=(4,))
         Tensor([10,  0, 20,  0], shape=(4,), dtype=int32)
@@ -320,7 +330,11 @@ def scatter_update(
         reduction: None replaces (of equal indices the last counts); "add", "mul", "max" and "min"
             combine with what is there.
 
+    Returns:
+        Shape and type of `inputs`.
+
     Raises:
+        ShapeError: indices or updates do not fit.
         InvalidArgumentError: another reduction, or an index out of range.
 
     Examples:

@@ -49,8 +49,12 @@ def one_hot(
         dtype: element type, by default the default float.
         sparse: must be false.
 
+    Returns:
+        The shape of `x` with an axis of `num_classes` more.
+
     Raises:
-        InvalidArgumentError: a class number with a fraction.
+        InvalidArgumentError: a class number with a fraction, or a negative `num_classes`.
+        ShapeError: the result has no such axis.
 
     Examples:
         >>> ops.one_hot([0, 2], 3)
@@ -77,6 +81,9 @@ def multi_hot(
         axis: the place of the class axis.
         dtype: element type, by default the default float.
         sparse: must be false.
+
+    Returns:
+        The shape of `inputs` without its last axis, and with an axis of `num_classes`.
 
     Raises:
         InvalidArgumentError: without `num_classes`, or a class number with a fraction.

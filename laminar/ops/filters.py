@@ -64,6 +64,12 @@ def gaussian_blur(
         sigma: its deviation along width and height, in pixels.
         data_format: "channels_last" or "channels_first", by default the global one.
 
+    Returns:
+        Shape and type of `images`.
+
+    Raises:
+        ShapeError: neither an image nor a batch.
+
     Examples:
         >>> image = np.zeros((1, 3, 3, 1), "float32")
         >>> image[0, 1, 1, 0] = 1

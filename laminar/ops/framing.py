@@ -287,6 +287,12 @@ def extract_patches(
         padding: "valid" or "same".
         data_format: "channels_last" or "channels_first", by default the global one.
 
+    Returns:
+        (batch, rows, columns, height * width * channels) of the windows, or without batch.
+
+    Raises:
+        ShapeError: wrong rank, or a window greater than the images.
+
     Examples:
         >>> ops.image.extract_patches(np.zeros((1, 6, 6, 3), "float32"), size=2, strides=2).shape
         (1, 3, 3, 12)
@@ -307,6 +313,21 @@ def extract_patches_3d(
     data_format: DataFormat | None = None,
 ) -> Tensor:
     """As `extract_patches`, of volumes (batch, depth, height, width, channels) or of one volume.
+
+    Args:
+        volumes: a batch, or one volume.
+        size: depth, height and width of a window; one number stands for all.
+        strides: steps of the windows, by default their size.
+        dilation_rate: distance of the cells of a window.
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Returns:
+        The number of windows along each spatial axis, and as channels the cells of a window times
+        the channels.
+
+    Raises:
+        ShapeError: wrong rank, or a window greater than the volumes.
 
     Examples:
         >>> volumes = np.zeros((1, 4, 4, 4, 1), "float32")

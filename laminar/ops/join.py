@@ -316,6 +316,12 @@ def meshgrid(*x: TensorLike, indexing: str = "xy") -> list[Tensor]:
         indexing: "xy" puts the first vector along axis 1 and the second along axis 0, "ij" puts
             each along its own axis.
 
+    Returns:
+        For each vector a tensor with one axis for each of them.
+
+    Raises:
+        InvalidArgumentError: another indexing.
+
     Examples:
         >>> rows, columns = ops.meshgrid([1, 2, 3], [4, 5])
         >>> rows

@@ -130,6 +130,9 @@ def binary_crossentropy(
             from 0 and 1).
         from_logits: whether `output` holds logits.
 
+    Returns:
+        The losses, in the shape of `output` and a float type.
+
     Raises:
         ShapeError: the shapes differ.
 

@@ -59,6 +59,12 @@ def batch_normalization(
         scale: likewise; None for 1.
         epsilon: added to the variance.
 
+    Returns:
+        Shape and float type of `x`; integers give the default float.
+
+    Raises:
+        ShapeError: the axis does not exist, or a parameter has not its size.
+
     Source: Ioffe and Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, algorithm 1.
 
     Examples:
@@ -95,6 +101,12 @@ def layer_normalization(
         epsilon: added to the variance, by default `laminar.config.epsilon()`.
         rms_scaling: whether it is x / sqrt(variance + epsilon) * gamma instead, as older files of
             Keras have it; see `rms_normalization` for what the name says.
+
+    Returns:
+        Shape and float type of `x`; integers give the default float.
+
+    Raises:
+        ShapeError: an axis does not exist, or a parameter does not broadcast.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, arXiv:1607.06450, equation 3.
 
@@ -144,6 +156,12 @@ def rms_normalization(
         axis: one axis or several.
         epsilon: added to the mean square, by default `laminar.config.epsilon()`.
 
+    Returns:
+        Shape and float type of `x`; integers give the default float.
+
+    Raises:
+        ShapeError: an axis does not exist, or `scale` does not broadcast.
+
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
         equation 4.
 
@@ -171,7 +189,12 @@ def moments(
         keepdims: whether the axes stay, with size 1.
         synchronized: whether replicas share their statistics; must be false here.
 
+    Returns:
+        Mean and variance, in the shape of `x` without `axes`, or with size 1 there, and in its
+        float type.
+
     Raises:
+        ShapeError: an axis does not exist.
         InvalidArgumentError: `synchronized` is true.
 
     Examples:
@@ -206,7 +229,11 @@ def normalize(
         order: p of the length (sum of |x|**p)**(1/p), at least 1.
         epsilon: the least divisor, by default `laminar.config.epsilon()`.
 
+    Returns:
+        Shape and float type of `x`; integers give the default float, and zeros stay.
+
     Raises:
+        ShapeError: an axis does not exist.
         InvalidArgumentError: an order below 1.
 
     Examples:

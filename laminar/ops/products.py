@@ -195,6 +195,12 @@ def tensordot(x1: TensorLike, x2: TensorLike, axes: int | Sequence[Any] = 2) -> 
         x2: any tensor.
         axes: a number n, for the last n of `x1` and the first n of `x2`; or the axes of each.
 
+    Returns:
+        The axes of `x1` that are left, then those of `x2`.
+
+    Raises:
+        ShapeError: the sizes differ, or there are not so many axes.
+
     Examples:
         >>> ops.tensordot(np.ones((2, 3)), np.ones((3, 4)), axes=1).shape
         (2, 4)
@@ -243,6 +249,12 @@ def cross(
         axisc: the axis of the vectors in the result.
         axis: all three of these.
 
+    Returns:
+        The vectors of the result; only the third element, without its axis, where both have 2.
+
+    Raises:
+        ShapeError: vectors of another length.
+
     Examples:
         >>> ops.cross([1, 0, 0], [0, 1, 0])
         Tensor([0, 0, 1], shape=(3,), dtype=int32)
@@ -261,6 +273,9 @@ def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Tensor:
         x2: a vector.
         mode: "valid" (where both overlap fully), "same" (as long as the longer one) or "full"
             (where they overlap at all).
+
+    Returns:
+        A vector of floats: of m and n elements with m >= n it has m - n + 1, m or m + n - 1.
 
     Raises:
         ShapeError: one is no vector, or its length is unknown.

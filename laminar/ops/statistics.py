@@ -62,6 +62,14 @@ def quantile(
             "nearest".
         keepdims: whether the axes stay, with size 1.
 
+    Returns:
+        Floats: the axis of `q` if it has one, then the shape of `x` without `axis`, or with size 1
+        there.
+
+    Raises:
+        ShapeError: an axis does not exist.
+        InvalidArgumentError: another method.
+
     Examples:
         >>> ops.quantile([1.0, 2.0, 3.0, 5.0], 0.5)
         Tensor(2.5, shape=(), dtype=float32)
@@ -83,6 +91,10 @@ def percentile(
         axis: one axis or several; None for all.
         method: how a value between two elements is made; see `quantile`.
         keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        Floats: the axis of `q` if it has one, then the shape of `x` without `axis`, or with size 1
+        there.
 
     Raises:
         ShapeError: an axis does not exist.
@@ -416,6 +428,10 @@ def nanquantile(
         method: how a value between two elements is made; see `quantile`.
         keepdims: whether these axes stay, with size 1.
 
+    Returns:
+        Floats: the axis of `q` if it has one, then the shape of `x` without `axis`, or with size 1
+        there.
+
     Raises:
         ShapeError: an axis does not exist.
 
@@ -439,6 +455,10 @@ def nanpercentile(
         axis: one axis or several; None for all.
         method: how a value between two elements is made; see `quantile`.
         keepdims: whether these axes stay, with size 1.
+
+    Returns:
+        Floats: the axis of `q` if it has one, then the shape of `x` without `axis`, or with size 1
+        there.
 
     Raises:
         ShapeError: an axis does not exist.

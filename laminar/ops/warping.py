@@ -219,6 +219,13 @@ def affine_transform(
         fill_value: see `fill_mode`.
         data_format: "channels_last" or "channels_first", by default the global one.
 
+    Returns:
+        Shape and type of `images`.
+
+    Raises:
+        ShapeError: neither an image nor a batch, or not 8 numbers.
+        InvalidArgumentError: another interpolation or mode.
+
     Examples:
         >>> image = np.arange(4.0, dtype="float32").reshape(2, 2, 1)
         >>> to_the_left = [1, 0, 1, 0, 1, 0, 0, 0]
@@ -260,6 +267,10 @@ def perspective_transform(
         interpolation: "nearest" or "bilinear".
         fill_value: what lies outside.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Raises:
+        ShapeError: neither an image nor a batch, or not four points.
+        InvalidArgumentError: another interpolation.
 
     Examples:
         >>> corners = np.array([[0, 0], [0, 3], [3, 0], [3, 3]], "float32")
@@ -320,6 +331,13 @@ def elastic_transform(
         fill_value: see `fill_mode`.
         seed: see `laminar.random`.
         data_format: "channels_last" or "channels_first", by default the global one.
+
+    Returns:
+        Shape and type of `images`.
+
+    Raises:
+        ShapeError: neither an image nor a batch.
+        InvalidArgumentError: another interpolation or mode.
 
     Source: Simard, Steinkraus and Platt, "Best practices for convolutional neural networks applied
         to visual document analysis", 2003, section 2.

@@ -44,6 +44,16 @@ const_op.grad(no_gradient)
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor of `value`, broadcast to `shape` if one is given.
 
+    Args:
+        value: a number, nested list or array.
+        dtype: element type; by default Python's floats become the default float, its integers
+            int32, and arrays keep their type.
+        shape: to which `value` broadcasts.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: a number does not fit `dtype`.
+
     Examples:
         >>> engine.constant([1, 2], dtype="float32")
         Tensor([1., 2.], shape=(2,), dtype=float32)
@@ -75,6 +85,12 @@ placeholder_op.grad(no_gradient)
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> GraphTensor:
     """A tensor of the default graph whose value is fed on each run.
+
+    Args:
+        dtype: the element type of what is fed.
+        shape: its shape, with None for sizes that differ from run to run; None where nothing is
+            known.
+        name: of the operation.
 
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:

@@ -37,6 +37,10 @@ _read_file.grad(no_gradient)
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The bytes of a file, a string scalar; MissingFileError when there is none.
 
+    Args:
+        filename: a string scalar.
+        name: of the operation.
+
     Examples:
         >>> import pathlib
         >>> _ = pathlib.Path("note.txt").write_text("text")
@@ -64,6 +68,13 @@ _matching_files.grad(no_gradient)
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The names of the files that match one of the patterns ("*", "?", "[a-z]"), sorted.
+
+    Args:
+        pattern: one pattern, or a vector of them.
+        name: of the operation.
+
+    Returns:
+        A vector of strings, empty where nothing matches.
 
     Examples:
         >>> import pathlib

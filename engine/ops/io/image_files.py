@@ -83,6 +83,19 @@ def decode_png(
 ) -> Tensor:
     """The pixels of a PNG file; see `decode_image`.
 
+    Args:
+        contents: the file, a string scalar.
+        channels: 1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha; 0 for those of the file.
+        dtype: uint8, uint16, or float32 from 0 to 1.
+        name: of the operation.
+
+    Returns:
+        (height, width, channels).
+
+    Raises:
+        DataLossError: it is no PNG image, or damaged.
+        InvalidArgumentError: another number of channels.
+
     Examples:
         >>> picture = np.zeros((4, 6, 3), "uint8")
         >>> engine.decode_png(engine.encode_png(picture), channels=3).shape
@@ -93,6 +106,18 @@ def decode_png(
 
 def decode_jpeg(contents: Tensor, channels: int = 0, name: str | None = None) -> Tensor:
     """The pixels of a JPEG file, uint8; see `decode_image`.
+
+    Args:
+        contents: the file, a string scalar.
+        channels: 1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha; 0 for those of the file.
+        name: of the operation.
+
+    Returns:
+        (height, width, channels), uint8.
+
+    Raises:
+        DataLossError: it is no JPEG image, or damaged.
+        InvalidArgumentError: another number of channels.
 
     Examples:
         >>> picture = np.zeros((4, 6, 3), "uint8")
@@ -123,6 +148,15 @@ _encode_image.grad(no_gradient)
 def encode_png(image: Tensor, name: str | None = None) -> Tensor:
     """The PNG file of an image uint8 (height, width, 1 to 4 channels), a string.
 
+    Args:
+        image: (height, width, channels), uint8, with 1 to 4 channels.
+        name: of the operation.
+
+    Raises:
+        ShapeError: `image` has not three axes.
+        DTypeError: `image` is not uint8.
+        InvalidArgumentError: more than 4 channels.
+
     Examples:
         >>> picture = np.zeros((4, 6, 3), "uint8")
         >>> engine.decode_png(engine.encode_png(picture), channels=3).shape
@@ -133,6 +167,16 @@ def encode_png(image: Tensor, name: str | None = None) -> Tensor:
 
 def encode_jpeg(image: Tensor, quality: int = 95, name: str | None = None) -> Tensor:
     """The JPEG file of an image uint8 (height, width, 1 or 3 channels), a string.
+
+    Args:
+        image: (height, width, channels), uint8, with 1 or 3 channels.
+        quality: from 0, the smallest file, to 100.
+        name: of the operation.
+
+    Raises:
+        ShapeError: `image` has not three axes.
+        DTypeError: `image` is not uint8.
+        InvalidArgumentError: another number of channels, or another quality.
 
     Examples:
         >>> picture = np.zeros((4, 6, 3), "uint8")

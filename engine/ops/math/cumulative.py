@@ -263,6 +263,17 @@ def cumprod(
 ) -> Tensor:
     """y[i] = x[0] * ... * x[i] along `axis`; as `cumsum`, and y[0] = 1 when exclusive.
 
+    Args:
+        x: numbers; integers keep their dtype.
+        axis: the axis to run along.
+        exclusive: leave x[i] out of y[i], so that y[0] = 1.
+        reverse: run from the end: y[i] = x[i] * ... * x[-1].
+        name: of the operation.
+
+    Raises:
+        ShapeError: `x` has no such axis.
+        DTypeError: `x` holds bools.
+
     Examples:
         >>> engine.cumprod(engine.constant([1, 2, 3]), exclusive=True)
         Tensor([1, 1, 2], shape=(3,), dtype=int32)
@@ -278,6 +289,17 @@ def logcumsumexp(
     name: str | None = None,
 ) -> Tensor:
     """y[i] = log(exp(x[0]) + ... + exp(x[i])); as `cumsum`, and y[0] = -inf when exclusive.
+
+    Args:
+        x: floats.
+        axis: the axis to run along.
+        exclusive: leave x[i] out of y[i], so that y[0] = -inf.
+        reverse: run from the end.
+        name: of the operation.
+
+    Raises:
+        ShapeError: `x` has no such axis.
+        DTypeError: `x` holds no floats.
 
     Examples:
         >>> engine.logcumsumexp(engine.constant([0.0, 0.0, 0.0]))
