@@ -227,7 +227,7 @@ def fabs(x: TensorLike) -> Tensor:
 
 @public
 def sign(x: TensorLike) -> Tensor:
-    """-1, 0 or 1 as x is negative, 0 or positive.
+    """-1, 0 or 1 as x is negative, 0 or positive; x / |x| of a complex number that is not 0.
 
     Examples:
         >>> ops.sign([-3.0, 0.0, 2.0])

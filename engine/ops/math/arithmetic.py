@@ -10,6 +10,7 @@ from ...graph import (
     INEXACT,
     NUMERIC,
     REAL,
+    OpView,
     Tensor,
 )
 from ..core.basic import zeros_like
@@ -20,6 +21,15 @@ from ..core.traits import Traits
 def conjugate(x: Tensor) -> Tensor:
     """The complex conjugate; `x` itself when it is real."""
     return conj(x) if x.dtype.is_complex else x
+
+
+def _sign_grad(op: OpView, dy: Tensor) -> Tensor:
+    """y = x / |x| only turns: what `dy` has along y has no effect, the rest is over |x|."""
+    (x,), (y,) = op.inputs, op.outputs
+    if not x.dtype.is_complex:
+        return zeros_like(dy)
+    turning = subtract(dy, multiply(multiply(y, y), conj(dy)))  # 2 i y Im(conj(y) dy)
+    return ops.elementary.divide_no_nan(multiply(turning, conj(y)), conj(add(x, x)))
 
 
 def _choose(first: Tensor, dz: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,10 +139,10 @@ absolute: ElementwiseOp = elementwise(
 )
 sign: ElementwiseOp = elementwise(
     "Sign",
-    "y = -1, 0 or 1 as x is negative, 0 or positive. The slope is 0.",
+    "y = -1, 0 or 1 as x is negative, 0 or positive, of the slope 0; x / |x| of complex numbers.",
     scalar=lambda s, x: s.sign(x),
-    grad=lambda op, dy: zeros_like(dy),
-    dtypes=REAL,
+    grad=lambda op, dy: (_sign_grad(op, dy),),
+    dtypes=NUMERIC,
 )
 floor: ElementwiseOp = elementwise(
     "Floor", "The greatest integer <= x.", scalar=lambda s, x: s.floor(x), dtypes=REAL

@@ -13,6 +13,7 @@ from laminar.engine.gradients import GradientTape
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math import elementary as m
+from laminar.engine.ops.math.arithmetic import sign
 
 from ..harness import check_op
 
@@ -125,6 +126,7 @@ def test_of_two_numbers(fn: Any, reference: Any, x: Any, y: Any) -> None:
         (m.arcsinh, np.arcsinh),
         (m.arccosh, np.arccosh),
         (m.arctanh, np.arctanh),
+        (sign, lambda z: z / np.abs(z)),
         (m.sigmoid, lambda z: 1 / (1 + np.exp(-z))),
         (lambda z: m.power(z, z), lambda z: z**z),
         (lambda z: m.divide_no_nan(z * z, z + 1), lambda z: z * z / (z + 1)),
@@ -147,6 +149,16 @@ def test_gradient_for_a_complex_number(fn: Any, reference: Any) -> None:
         return (np.conj(seed) * change).real / (2 * step)
 
     np.testing.assert_allclose(found, loss_slope(1) + 1j * loss_slope(1j), rtol=1e-7)
+
+
+def test_the_sign_of_a_complex_zero() -> None:
+    x = convert_to_tensor(np.array([0j, 2j]))
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = sign(x)
+    np.testing.assert_array_equal(y.numpy(), [0, 1j])
+    found = tape.gradient(y, x, convert_to_tensor(np.array([1 + 1j, 1 + 1j]))).numpy()
+    np.testing.assert_array_equal(found, [0, 0.5])  # across 2j, over its length
 
 
 def test_sigmoid_of_a_large_complex_number() -> None:
