@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, Tensor, bool_, int32, int64, uint32, uint64
 from laminar.engine.ops.array import axes, creation, join, segment
@@ -99,7 +101,8 @@ def histogram(
     Raises:
         ShapeError: `x` has another number of axes.
         DTypeError: `bins` is neither a whole number nor a vector.
-        InvalidArgumentError: no bins, or an empty range.
+        InvalidArgumentError: no bins, an empty range, known edges that fall, or known values
+            whose range is not finite where none is given.
 
     Examples:
         >>> counts, edges = ops.histogram([1, 1, 2, 4], bins=3)
@@ -135,6 +138,9 @@ def _edges(values: Tensor, bins: TensorLike, ends: tuple[float, float] | None) -
             raise DTypeError(
                 f"histogram: bins must be a whole number, or a vector of edges, got {bins!r}"
             )
+        known = known_array(edges)
+        if known is not None and (known[1:] < known[:-1]).any():
+            raise InvalidArgumentError(f"histogram: the edges {known.tolist()} do not rise")
         return edges
     if bins < 1:
         raise InvalidArgumentError(f"histogram: expected at least one bin, got {bins}")
@@ -144,6 +150,11 @@ def _edges(values: Tensor, bins: TensorLike, ends: tuple[float, float] | None) -
             raise InvalidArgumentError(f"histogram: the range {ends} is empty")
         least, most = tensor(float(low), values.dtype), tensor(float(high), values.dtype)
     else:
+        known = known_array(values)
+        if known is not None and not np.isfinite(known).all():
+            raise InvalidArgumentError(
+                "histogram: the values are not all finite", remedy="give range="
+            )
         least, most = reduce_min(values), reduce_max(values)
     half = tensor(0.5, values.dtype)
     same = equal(least, most)  # a single value gets a bin of width 1 around it

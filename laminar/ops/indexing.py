@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from laminar.engine.graph import INTEGER, Tensor, bool_, int32
 from laminar.engine.ops.array import along, creation, gather, index, search
 from laminar.engine.ops.array import sort as engine
 from laminar.engine.ops.array.rearrange import flip
@@ -44,9 +45,16 @@ __all__ = [
 ]
 
 
-def _integers(indices: Any) -> Tensor:
+def _integers(who: str, indices: Any) -> Tensor:
     found = tensor(indices)
-    return found if found.dtype in INTEGER else cast(found, int32)
+    if found.dtype in INTEGER:
+        return found
+    if found.dtype != bool_:
+        raise DTypeError(
+            f"{who}: indices must be whole numbers, got {found.spec}",
+            remedy="ops.cast(indices, 'int32')",
+        )
+    return cast(found, int32)
 
 
 @public
@@ -81,6 +89,7 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
         The axis is replaced by the axes of `indices`.
 
     Raises:
+        DTypeError: `indices` are no whole numbers.
         ShapeError: the axis does not exist.
         InvalidArgumentError: an index is out of range.
 
@@ -91,7 +100,7 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     found = tensor(x)
     if axis is None:
         found, axis = reshape(found, (-1,)), 0
-    return gather.gather(found, _integers(indices), axis)
+    return gather.gather(found, _integers("take", indices), axis)
 
 
 @public
@@ -104,6 +113,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None)
         axis: the axis; None takes from the elements in row order.
 
     Raises:
+        DTypeError: `indices` are no whole numbers.
         ShapeError: `axis` does not exist, or `indices` has another number of axes than `x`.
         InvalidArgumentError: an index is out of range.
 
@@ -112,7 +122,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None)
         Tensor([[1],
                 [2]], shape=(2, 1), dtype=int32)
     """
-    return along.take_along_axis(tensor(x), _integers(indices), axis)
+    return along.take_along_axis(tensor(x), _integers("take_along_axis", indices), axis)
 
 
 @public
@@ -331,11 +341,21 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
         indices: whole numbers; negative ones count from the end.
         shape: of the tensor that they number the elements of.
 
+    Raises:
+        DTypeError: `indices` are no whole numbers.
+        InvalidArgumentError: known ones that the tensor does not have.
+
     Examples:
         >>> ops.unravel_index([5, 1], (2, 3))
         (Tensor([1, 0], shape=(2,), dtype=int32), Tensor([2, 1], shape=(2,), dtype=int32))
     """
-    rest = _integers(indices)
+    rest = _integers("unravel_index", indices)
+    known, count = known_array(rest), prod(shape)
+    if known is not None and ((known < -count) | (known >= count)).any():
+        raise InvalidArgumentError(
+            f"unravel_index: a tensor of the shape {tuple(shape)} has {count} elements, "
+            f"got the indices {known.tolist()}"
+        )
     coordinates = []
     for size in reversed(tuple(shape)):
         length = tensor(int(size), rest.dtype)

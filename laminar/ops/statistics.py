@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, bool_, canonical_axes, float64, int32
 from laminar.engine.ops.array import axes
 from laminar.engine.ops.array import quantile as engine
@@ -19,7 +20,7 @@ from laminar.engine.ops.math.compare import equal, is_nan, logical_not, where
 from laminar.engine.ops.math.elementary import sqrt
 
 from ..typing import DTypeLike, TensorLike
-from .arguments import floating, known_rank, numeric, one_of, tensor
+from .arguments import floating, known_array, known_rank, numeric, one_of, tensor
 from .layout import sizes
 from .recording import public
 from .reduction import summable
@@ -68,14 +69,22 @@ def quantile(
 
     Raises:
         ShapeError: an axis does not exist.
-        InvalidArgumentError: another method.
+        InvalidArgumentError: another method, or a known fraction is not from 0 to 1.
 
     Examples:
         >>> ops.quantile([1.0, 2.0, 3.0, 5.0], 0.5)
         Tensor(2.5, shape=(), dtype=float32)
     """
     x = floating(x)
-    return engine.quantile(x, tensor(q, float64), axis, method, keepdims)
+    return engine.quantile(x, _known_within("quantile", q, 1.0), axis, method, keepdims)
+
+
+def _known_within(who: str, q: TensorLike, whole: float) -> Tensor:
+    found = tensor(q, float64)
+    known = known_array(found)
+    if known is not None and not ((known >= 0) & (known <= whole)).all():
+        raise InvalidArgumentError(f"{who}: q must be from 0 to {whole:g}, got {known.tolist()}")
+    return found
 
 
 @public
@@ -97,13 +106,14 @@ def percentile(
         there.
 
     Raises:
+        InvalidArgumentError: a known `q` is not from 0 to 100.
         ShapeError: an axis does not exist.
 
     Examples:
         >>> ops.percentile([1.0, 2.0, 3.0, 5.0], 50.0)
         Tensor(2.5, shape=(), dtype=float32)
     """
-    fractions = arithmetic.divide(tensor(q, float64), tensor(100.0, float64))
+    fractions = arithmetic.divide(_known_within("percentile", q, 100.0), tensor(100.0, float64))
     return engine.quantile(floating(x), fractions, axis, method, keepdims)
 
 
