@@ -269,6 +269,17 @@ def list_variables(prefix: str | os.PathLike[str]) -> list[tuple[str, list[int]]
 def load_variable(prefix: str | os.PathLike[str], name: str) -> Any:
     """The value of one tensor of a checkpoint, or of the newest one of a folder.
 
+    Args:
+        prefix: of a checkpoint, or a folder with a state file.
+        name: of the tensor, as `list_variables` gives it.
+
+    Returns:
+        an array.
+
+    Raises:
+        MissingFileError: there is no such checkpoint.
+        NotFoundError: it has no such tensor.
+
     Examples:
         >>> path = engine.Checkpoint(v=laminar.Variable([1.0, 2.0])).save("run/ckpt")
         >>> engine.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE")

@@ -179,6 +179,18 @@ def numpy_function(
 ) -> Any:
     """As `py_function` of a function of NumPy arrays; it has no gradient.
 
+    Args:
+        func: takes and returns NumPy arrays.
+        inp: tensors, its arguments.
+        Tout: the dtype of its result, or a list of those of its results; empty for none.
+        name: of the operation.
+
+    Returns:
+        A tensor (in a graph of unknown shape), or a list, as `Tout` is.
+
+    Raises:
+        DTypeError: at run time, a result has another type.
+
     Examples:
         >>> engine.numpy_function(np.sort, [engine.constant([3, 1, 2])], "int32")
         Tensor([1, 2, 3], shape=(3,), dtype=int32)

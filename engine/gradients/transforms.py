@@ -69,6 +69,17 @@ def grad(
 
     See `value_and_grad`.
 
+    Args:
+        fn: returns a scalar; with `has_aux`, a pair (scalar, anything).
+        argnums: the argument, or arguments, to differentiate.
+        has_aux: whether `fn` returns something besides the scalar.
+
+    Returns:
+        A function of the same arguments; for several `argnums` it gives a gradient for each.
+
+    Raises:
+        InvalidArgumentError: on a call, there is no such argument.
+
     Examples:
         >>> engine.grad(lambda x: x * x)(engine.constant(3.0))
         Tensor(6., shape=(), dtype=float32)

@@ -321,6 +321,15 @@ def read_records(
 ) -> Iterator[bytes]:
     """The records of a file, one after the other; see `RecordScanner`.
 
+    Args:
+        path: the file.
+        compression: "", "GZIP" or "ZLIB".
+        start: where to begin, in bytes of the decompressed stream.
+
+    Raises:
+        MissingFileError: there is no such file, when the first record is asked for.
+        DataLossError: a checksum is wrong, or the file ends inside a record.
+
     Examples:
         >>> with engine.RecordWriter("data.records") as writer:
         ...     writer.write(b"one")

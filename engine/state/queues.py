@@ -109,7 +109,14 @@ class QueueBase(ElementHandle):
     def enqueue(self, vals: Any, name: str | None = None) -> Operation | None:
         """Store one element; waits while the queue is full.
 
+        Args:
+            vals: one value for each component: a list, or the value itself where there is one
+                component, or a dict by name where they have names.
+            name: of the operation.
+
         Raises:
+            InvalidArgumentError: there is another number of components, or a list where they have
+                names.
             CancelledError: the queue is closed, or was closed with cancel_pending_enqueues.
             ShapeError, DTypeError: the element does not fit.
         """
@@ -118,7 +125,16 @@ class QueueBase(ElementHandle):
             return perform(ops.queue_enqueue, [self.handle, *inputs], self._element, name)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation | None:
-        """Store the elements that lie along the first axis of each tensor, in order."""
+        """Store the elements that lie along the first axis of each tensor, in order.
+
+        Args:
+            vals: as for `enqueue`, each with one more axis in front, of one length.
+            name: of the operation.
+
+        Raises:
+            CancelledError: the queue is closed.
+            ShapeError: the lengths differ, or the elements do not fit.
+        """
         inputs = self._components(vals, is_batch=True)
         with self.beside():
             return perform(ops.queue_enqueue_many, [self.handle, *inputs], self._element, name)
@@ -135,7 +151,15 @@ class QueueBase(ElementHandle):
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """Take `n` elements, joined along a new first axis; waits until they are there.
 
+        Args:
+            n: how many, at least 0.
+            name: of the operation.
+
+        Returns:
+            what `dequeue` gives, with an axis of `n` in front.
+
         Raises:
+            InvalidArgumentError: `n` is negative.
             OutOfRangeError: the queue is closed and has fewer; they stay in it.
         """
         attrs = {**self._element, "batch": n if isinstance(n, int) else None}
@@ -144,7 +168,15 @@ class QueueBase(ElementHandle):
             return self._result(apply(ops.queue_dequeue_many, [self.handle, count], attrs, name))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`, but a closed queue gives what is left, if it is not nothing."""
+        """As `dequeue_many`, but a closed queue gives what is left, if it is not nothing.
+
+        Args:
+            n: how many at most.
+            name: of the operation.
+
+        Raises:
+            OutOfRangeError: the queue is closed and empty.
+        """
         count = convert_to_tensor(n, int32)
         with self.beside():
             found = apply(ops.queue_dequeue_up_to, [self.handle, count], self._element, name)

@@ -174,6 +174,10 @@ class TensorArray:
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The element at `index`.
 
+        Args:
+            index: from 0, an integer scalar.
+            name: of the operation.
+
         Raises:
             InvalidArgumentError: at run time, the index is not there, or its element was dropped
                 when it was read.
@@ -189,6 +193,14 @@ class TensorArray:
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Store an element.
+
+        Args:
+            index: from 0, an integer scalar.
+            value: of the element type; Python's numbers are converted to it.
+            name: of the operation.
+
+        Returns:
+            the array after the change, which is to be used from then on.
 
         Raises:
             InvalidArgumentError: the type is another; at run time, the index is not there, or has
@@ -209,7 +221,16 @@ class TensorArray:
         return self.gather(arange(0, self.size() if size is None else size), name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements at `indices`, a vector, along a new first axis."""
+        """The elements at `indices`, a vector, along a new first axis.
+
+        Args:
+            indices: from 0, integers; what was not written is 0 there.
+            name: of the operation.
+
+        Raises:
+            InvalidArgumentError: at run time, an index is not there, or was not written and
+                the shape of elements is not known.
+        """
         return ops.tensor_array_gather(
             self.handle,
             convert_to_tensor(indices, None if isinstance(indices, Tensor) else int32),
@@ -229,7 +250,18 @@ class TensorArray:
         return joined
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Store the slices of `value` along its first axis, from index 0."""
+        """Store the slices of `value` along its first axis, from index 0.
+
+        Args:
+            value: (n, ...), n not above the size of the array unless that is dynamic.
+            name: of the operation.
+
+        Returns:
+            the array after the change.
+
+        Raises:
+            InvalidArgumentError: at run time, there are more slices than the array has places.
+        """
         value = self._value(value)
         if value.shape.rank is not None and value.shape[0] is not None:
             count: Any = value.shape[0]
@@ -238,7 +270,20 @@ class TensorArray:
         return self.scatter(arange(0, count, dtype=int32), value, name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Store the slices of `value` along its first axis at `indices`, a vector."""
+        """Store the slices of `value` along its first axis at `indices`, a vector.
+
+        Args:
+            indices: (n,), from 0, integers.
+            value: (n, ...).
+            name: of the operation.
+
+        Returns:
+            the array after the change.
+
+        Raises:
+            InvalidArgumentError: at run time, an index is not there, or has been written.
+            ShapeError: there are not as many slices as indices.
+        """
         value = self._check_type(self._value(value))
         if value.shape.rank is not None:
             self._learn(TensorShape(value.shape[1:]))
@@ -248,7 +293,19 @@ class TensorArray:
         )
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Store the pieces of `value` along its first axis, of these lengths, from index 0."""
+        """Store the pieces of `value` along its first axis, of these lengths, from index 0.
+
+        Args:
+            value: (n, ...).
+            lengths: as many as the array has places, unless its size is dynamic; their sum is n.
+            name: of the operation.
+
+        Returns:
+            the array after the change.
+
+        Raises:
+            InvalidArgumentError: at run time, the lengths are not so many, or do not make up n.
+        """
         value = self._check_type(self._value(value))
         pieces = convert_to_tensor(lengths)
         if value.shape.rank is not None:

@@ -72,6 +72,18 @@ def sparse_add(a: Any, b: Any, threshold: Any = 0, name: str | None = None) -> A
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseValues:
     """The greater of two elements; what is not there counts as 0.
 
+    Args:
+        sp_a: SparseValues.
+        sp_b: SparseValues of the same shape and type.
+        name: of the operation.
+
+    Returns:
+        an element wherever one of them has one.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+        DTypeError: one is no SparseValues, or the types differ.
+
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
         >>> engine.sparse_tensor_to_dense(engine.sparse_maximum(s, s))
@@ -83,6 +95,18 @@ def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseValue
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseValues:
     """The lesser of two elements; what is not there counts as 0.
+
+    Args:
+        sp_a: SparseValues.
+        sp_b: SparseValues of the same shape and type.
+        name: of the operation.
+
+    Returns:
+        an element wherever one of them has one.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+        DTypeError: one is no SparseValues, or the types differ.
 
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])

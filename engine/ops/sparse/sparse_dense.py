@@ -121,6 +121,16 @@ def sparse_tensor_to_dense(
 def sparse_from_dense(x: Any, name: str | None = None) -> SparseValues:
     """The elements of an array that are not zero, False or "".
 
+    Args:
+        x: a tensor with at least one axis.
+        name: not used.
+
+    Returns:
+        the elements in row-major order, at int64 places.
+
+    Raises:
+        ShapeError: `x` is a scalar.
+
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
         >>> s.indices, s.values

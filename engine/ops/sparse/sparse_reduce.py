@@ -173,6 +173,16 @@ def sparse_reduce_max(
 ) -> Tensor:
     """The greatest element that is there; 0 where there is none; see `sparse_reduce_sum`.
 
+    Args:
+        sparse: SparseValues of numbers.
+        axis: an axis, several, or None for all.
+        keepdims: whether reduced axes stay, of size 1.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: an axis does not exist.
+        DTypeError: `sparse` is no SparseValues.
+
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
         >>> engine.sparse_reduce_max(s, 1)
@@ -193,6 +203,19 @@ def sparse_reduce_sum_sparse(
 ) -> SparseValues:
     """As `sparse_reduce_sum`, with a sparse result.
 
+    Args:
+        sparse: SparseValues of numbers.
+        axis: an axis, several, or None for all.
+        keepdims: whether reduced axes stay, of size 1.
+        name: of the operation.
+
+    Returns:
+        an element wherever one of those that are summed is there.
+
+    Raises:
+        InvalidArgumentError: an axis does not exist.
+        DTypeError: `sparse` is no SparseValues.
+
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
         >>> engine.sparse_tensor_to_dense(engine.sparse_reduce_sum_sparse(s, 1))
@@ -205,6 +228,19 @@ def sparse_reduce_max_sparse(
     sparse: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> SparseValues:
     """As `sparse_reduce_max`, with a sparse result.
+
+    Args:
+        sparse: SparseValues of numbers.
+        axis: an axis, several, or None for all.
+        keepdims: whether reduced axes stay, of size 1.
+        name: of the operation.
+
+    Returns:
+        an element wherever one of those that are compared is there.
+
+    Raises:
+        InvalidArgumentError: an axis does not exist.
+        DTypeError: `sparse` is no SparseValues.
 
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])

@@ -28,6 +28,17 @@ _INDICES = {"indices": INTEGER, "dense_shape": INTEGER}
 def sparse_retain(sparse: Any, to_retain: Any) -> SparseValues:
     """The elements whose entry of the vector `to_retain` is True.
 
+    Args:
+        sparse: SparseValues of n elements.
+        to_retain: (n,), bools.
+
+    Returns:
+        the elements that are kept, in the same shape.
+
+    Raises:
+        ShapeError: there is not one bool for each element.
+        DTypeError: `sparse` is no SparseValues.
+
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
         >>> engine.sparse_tensor_to_dense(engine.sparse_retain(s, [True, False]))
@@ -68,6 +79,16 @@ def _reset_kernel(indices: Array, dense_shape: Array, *wanted: Array) -> Array:
 
 def sparse_reset_shape(sparse: Any, new_shape: Any = None) -> SparseValues:
     """The same elements in another shape, which holds the old one; by default the least one.
+
+    Args:
+        sparse: SparseValues.
+        new_shape: as many sizes, none below the old one; None for the least shape that holds all
+            elements.
+
+    Raises:
+        InvalidArgumentError: the old shape does not fit into the new one.
+        ShapeError: there is another number of axes.
+        DTypeError: `sparse` is no SparseValues.
 
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
@@ -148,6 +169,17 @@ def _groups_kernel(indices: Array, dense_shape: Array) -> Array:
 
 def sparse_softmax(sparse: Any, name: str | None = None) -> SparseValues:
     """exp(v) / sum of exp over the elements that are there of the same row (the last axis).
+
+    Args:
+        sparse: SparseValues of floats with at least two axes.
+        name: not used.
+
+    Returns:
+        elements at the same places; those of a row sum to 1.
+
+    Raises:
+        ShapeError: there are less than two axes.
+        DTypeError: `sparse` is no SparseValues, or has integers.
 
     Examples:
         >>> s = engine.sparse_from_dense([[0.0, 5.0], [7.0, 7.0]])

@@ -58,6 +58,14 @@ def sparse_reorder(sparse: Any, name: str | None = None) -> SparseValues:
 def sparse_transpose(sparse: Any, perm: Sequence[int] | None = None) -> SparseValues:
     """The axes in another order: axis i of the result is axis perm[i]; reversed by default.
 
+    Args:
+        sparse: SparseValues of a known number of axes.
+        perm: each axis once, from 0.
+
+    Raises:
+        InvalidArgumentError: `perm` is no order of the axes.
+        DTypeError: `sparse` is no SparseValues.
+
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
         >>> engine.sparse_tensor_to_dense(engine.sparse_transpose(s))
@@ -115,6 +123,16 @@ def _reshape_kernel(indices: Array, dense_shape: Array, shape: Array) -> tuple[A
 
 def sparse_reshape(sparse: Any, shape: Any, name: str | None = None) -> SparseValues:
     """The same elements in row-major order under another shape, one size of which may be -1.
+
+    Args:
+        sparse: SparseValues.
+        shape: the sizes.
+        name: of the operation.
+
+    Raises:
+        InvalidArgumentError: the numbers of elements (those that are not there count) differ, or
+            several sizes are -1.
+        DTypeError: `sparse` is no SparseValues.
 
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
@@ -301,6 +319,16 @@ def sparse_split(
 ) -> list[SparseValues]:
     """`num_split` parts along an axis; the first ones are longer by one where need be.
 
+    Args:
+        sparse: SparseValues.
+        num_split: how many parts, at most the size of the axis.
+        axis: the axis to cut; negative numbers count from the end.
+        name: of the operations.
+
+    Raises:
+        InvalidArgumentError: the axis does not exist, or there are not so many parts.
+        DTypeError: `sparse` is no SparseValues.
+
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
         >>> left, right = engine.sparse_split(s, 2, axis=1)
@@ -320,6 +348,15 @@ def sparse_split(
 
 def sparse_expand_dims(sparse: Any, axis: int = -1, name: str | None = None) -> SparseValues:
     """With an axis of size 1 before `axis`, or at the end for -1.
+
+    Args:
+        sparse: SparseValues of a known number of axes.
+        axis: the place in the result; negative numbers count from its end.
+        name: not used.
+
+    Raises:
+        InvalidArgumentError: the result has no such axis.
+        DTypeError: `sparse` is no SparseValues.
 
     Examples:
         >>> s = engine.sparse_from_dense([[0, 5], [7, 0]])
