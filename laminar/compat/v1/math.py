@@ -9,7 +9,7 @@ NAMES: dict[str, Line] = {
     "is_strictly_increasing": ".assertions:is_strictly_increasing",
     "log_softmax": ".neural:log_softmax",
     "softmax": ".neural:softmax",
-    "abs": (UNARY, "ops:abs"),
+    "abs": ".maths:absolute",
     "accumulate_n": (
         "inputs, shape=None, tensor_dtype=None, name=None",
         "engine:add_n(inputs, name=name)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from laminar import ops
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, float64
 from laminar.engine.ops.array import creation, index, segment
@@ -16,6 +17,7 @@ from laminar.engine.ops.linalg.products import tensordot as contract
 from laminar.engine.ops.math import cumulative, reduce
 from laminar.engine.ops.math.cast import cast as cast_tensor
 from laminar.engine.ops.math.compare import where
+from laminar.engine.ops.sparse.sparse_values import SparseValues
 
 from .adapting import v1
 from .values import as_kind, axes, operands, static, symbol, tensor
@@ -182,6 +184,14 @@ def confusion_matrix(
         size = lookup("Maximum")(reduce_max(truth), reduce_max(found)) + 1
     each = lookup("OnesLike")(truth) if weights is None else tensor(weights)
     return scatter_nd(stack([truth, found], 1), cast_tensor(each, as_kind(dtype)), [size, size])
+
+
+@v1()
+def absolute(x: Any) -> Any:
+    """|x|, real for complex numbers; a sparse tensor has it at its places."""
+    if isinstance(x, SparseValues):
+        return x.with_values(ops.abs(x.values))
+    return ops.abs(x)
 
 
 @v1()

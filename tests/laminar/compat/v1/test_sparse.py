@@ -83,6 +83,9 @@ def test_slices_are_masked() -> None:
 def test_arithmetic_that_keeps_zeros_is_of_the_values() -> None:
     sp = tf.SparseTensor([[0, 1], [1, 2]], [-1.0, 4.0], [2, 3])
     assert run(tf.square(sp)).values.tolist() == [1, 16]
+    assert run(tf.abs(sp)).values.tolist() == [1, 4]
+    whole = run(tf.abs(tf.SparseTensor([[0, 1]], [3 - 4j], [2, 3])))
+    assert (whole.values.tolist(), whole.indices.tolist()) == ([5.0], [[0, 1]])
     assert run(tf.negative(sp)).indices.tolist() == [[0, 1], [1, 2]]
     assert run(tf.cast(sp, tf.int32)).values.dtype == "int32"
     assert run(tf.identity(sp)).values.tolist() == [-1, 4]
