@@ -68,6 +68,16 @@ def histogram(
 ) -> Tensor:
     """How the numbers of a tensor of any shape are spread; see `scalar`.
 
+    Args:
+        name: the tag, after the names of the scopes around.
+        values: numbers, of any shape; not strings.
+        step: as of `scalar`.
+        collections: in a graph, the lists that it is put on; by default "summaries".
+        family: a first part of the tag.
+
+    Returns:
+        In a graph the message, a string; else whether it was written.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     message = session.run(
@@ -149,6 +159,15 @@ def text(
 ) -> Tensor:
     """A text, which may be Markdown, or the rows of a table; see `scalar`.
 
+    Args:
+        name: the tag, after the names of the scopes around.
+        tensor: strings, of any shape.
+        step: as of `scalar`.
+        collections: in a graph, the lists that it is put on; by default "summaries".
+
+    Returns:
+        In a graph the message, a string; else whether it was written.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     message = session.run(engine.summary.text("note", engine.constant("begins")))
@@ -162,6 +181,14 @@ def merge(
     inputs: Sequence[Tensor], *, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
     """The values of several messages in one.
+
+    Args:
+        inputs: messages, string scalars.
+        collections: the lists that the result is put on.
+        name: of the operation.
+
+    Returns:
+        a message, a string scalar.
 
     Raises:
         InvalidArgumentError: when it runs, if two have one tag.

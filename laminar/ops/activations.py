@@ -155,6 +155,9 @@ def gelu(x: TensorLike, approximate: bool = True) -> Tensor:
         x: any tensor.
         approximate: whether to use 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))).
 
+    Returns:
+        Shape and float type of `x`; integers give the default float.
+
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016, arXiv:1606.08415.
 
     Examples:

@@ -431,6 +431,9 @@ def nan_to_num(
         posinf: stands in for infinity, by default the greatest number of the type.
         neginf: stands in for minus infinity, by default the least number of the type.
 
+    Returns:
+        Shape and type of `x`.
+
     Examples:
         >>> ops.nan_to_num([np.nan, 1.0], nan=-1.0)
         Tensor([-1.,  1.], shape=(2,), dtype=float32)

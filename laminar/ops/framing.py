@@ -63,7 +63,11 @@ def resize(
         fill_value: the value of added borders.
         data_format: "channels_last" or "channels_first", by default the global one.
 
+    Returns:
+        Images of the new size, in the type of `images`.
+
     Raises:
+        ShapeError: neither an image nor a batch.
         InvalidArgumentError: an unknown choice, or both aspect ratio options.
 
     Examples:
@@ -180,7 +184,11 @@ def pad_images(
         target_width: columns in the end.
         data_format: "channels_last" or "channels_first", by default the global one.
 
+    Returns:
+        Images with the borders, in the type of `images`.
+
     Raises:
+        ShapeError: neither an image nor a batch.
         InvalidArgumentError: too many or too few are given, or a border would be negative.
 
     Examples:
@@ -224,7 +232,11 @@ def crop_images(
         target_width: columns in the end.
         data_format: "channels_last" or "channels_first", by default the global one.
 
+    Returns:
+        Images without the borders, in the type of `images`.
+
     Raises:
+        ShapeError: neither an image nor a batch.
         InvalidArgumentError: too many or too few are given, or more is cut off than there is.
 
     Examples:

@@ -341,6 +341,9 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
         indices: whole numbers; negative ones count from the end.
         shape: of the tensor that they number the elements of.
 
+    Returns:
+        For each axis of `shape` a tensor of the shape and type of `indices`.
+
     Raises:
         DTypeError: `indices` are no whole numbers.
         InvalidArgumentError: known ones that the tensor does not have.
@@ -436,6 +439,9 @@ def isin(
         x2: any shape.
         assume_unique: accepted for its name.
         invert: whether to say where it is not.
+
+    Returns:
+        Bools of the shape of `x1`.
 
     Examples:
         >>> ops.isin([1, 2, 3], [2, 5])

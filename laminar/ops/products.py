@@ -217,7 +217,11 @@ def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
         *operands: as many tensors as `subscripts` has terms.
         **kwargs: optimize, accepted for its name: the order of products is always chosen.
 
+    Returns:
+        The axes after "->"; without an arrow those that are named once, in alphabetical order.
+
     Raises:
+        ShapeError: a letter stands for different sizes.
         InvalidArgumentError: subscripts that do not fit, or an unknown option.
 
     Examples:

@@ -380,6 +380,13 @@ def average(x: TensorLike, axis: Axis = None, weights: TensorLike | None = None)
         axis: one axis or several, None for all.
         weights: of the shape of `x`, or a vector of its size along the one axis.
 
+    Returns:
+        The shape of `x` without `axis`; integers give the default float, weights whose sum is 0
+        give NaN.
+
+    Raises:
+        ShapeError: an axis does not exist, or the weights do not fit.
+
     Examples:
         >>> ops.average([1.0, 2.0, 6.0], weights=[3, 1, 1])
         Tensor(2.2, shape=(), dtype=float32)
@@ -487,6 +494,12 @@ def trapezoid(
         x: where they stand, of the shape of `y` or a vector; None: `dx` apart.
         dx: the distance where `x` is None.
         axis: the axis to integrate along.
+
+    Returns:
+        The shape of `y` without `axis`; integers give the default float.
+
+    Raises:
+        ShapeError: the axis does not exist.
 
     Examples:
         >>> ops.trapezoid([1.0, 2.0, 3.0])

@@ -132,6 +132,12 @@ def irfft(x: TensorLike, fft_length: int | None = None) -> Tensor:
         x: real and imaginary parts, (..., n // 2 + 1) each.
         fft_length: n, by default 2 * (bins - 1); the bins are cut or filled up to fit.
 
+    Returns:
+        (..., n).
+
+    Raises:
+        InvalidArgumentError: `x` is no pair.
+
     Examples:
         >>> ops.irfft(ops.rfft([1.0, 2.0, 3.0, 4.0]))
         Tensor([1., 2., 3., 4.], shape=(4,), dtype=float32)
@@ -242,6 +248,9 @@ def istft(
             mirrored ends, where `center` is true).
         window: see `stft`.
         center: see `stft`.
+
+    Returns:
+        (..., length).
 
     Source: Griffin and Lim, "Signal estimation from modified short-time Fourier transform", 1984,
         equation 6.
