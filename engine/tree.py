@@ -47,6 +47,10 @@ def flatten(structure: Any) -> list[Any]:
 def flatten_with_path(structure: Any, path: Path = ()) -> list[tuple[Path, Any]]:
     """The leaves of `structure` in order, each with the keys that lead to it.
 
+    Args:
+        structure: dicts, lists and tuples in each other; anything else is a leaf.
+        path: what stands before all keys.
+
     Examples:
         >>> laminar.tree.flatten_with_path({"b": [2, 3], "a": 1})
         [(('a',), 1), (('b', 0), 2), (('b', 1), 3)]
@@ -62,6 +66,10 @@ def flatten_with_path(structure: Any, path: Path = ()) -> list[tuple[Path, Any]]
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
     """The leaves `flat_sequence` in the structure of `structure`.
+
+    Args:
+        structure: says the form; its leaves do not matter.
+        flat_sequence: the leaves in the order in which `flatten` gives them: dicts by sorted keys.
 
     Raises:
         InvalidArgumentError: the numbers of leaves differ.

@@ -132,6 +132,10 @@ def container(name: str) -> AbstractContextManager[None]:
 def add_to_collection(key: str, value: Any) -> None:
     """Append `value` to the list under `key` of the default graph.
 
+    Args:
+        key: the name of the list, made where there is none.
+        value: anything.
+
     Examples:
         >>> with engine.Graph().as_default():
         ...     engine.add_to_collection("mine", 3)
@@ -143,6 +147,10 @@ def add_to_collection(key: str, value: Any) -> None:
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
     """A copy of the default graph's list under `key`; see `Graph.get_collection`.
+
+    Args:
+        key: the name of the list; the result is empty where there is none.
+        scope: only items whose name starts so.
 
     Examples:
         >>> with engine.Graph().as_default():

@@ -184,6 +184,7 @@ def batch(
         what `tensors` is, with a batch axis in front.
 
     Raises:
+        InvalidArgumentError: `batch_size` or `num_threads` is below 1, or there are no tensors.
         OutOfRangeError: when run, at the end of the input.
 
     Examples:
@@ -230,6 +231,9 @@ def maybe_batch(
         tensors, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
             allow_smaller_final_batch, shared_name, name: as for `batch`.
 
+    Returns:
+        what `tensors` is, with a batch axis in front.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     number = engine.range_input_producer(6, shuffle=False).dequeue()
@@ -271,6 +275,12 @@ def batch_join(
         tensors_list: lists (or dicts) of tensors, alike in number and types.
         batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
             shared_name, name: as for `batch`.
+
+    Returns:
+        what one of the lists is, with a batch axis in front.
+
+    Raises:
+        InvalidArgumentError: there are no lists, or they differ in number or types.
 
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
@@ -365,6 +375,12 @@ def shuffle_batch(
         seed: of the order.
         tensors, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch,
             shared_name, name: as for `batch`.
+
+    Returns:
+        what `tensors` is, with a batch axis in front.
+
+    Raises:
+        InvalidArgumentError: `min_after_dequeue` is not below `capacity`.
 
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:

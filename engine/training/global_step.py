@@ -67,6 +67,10 @@ def required_global_step(who: str) -> Variable:
 def increment_global_step(increment: int = 1, graph: Graph | None = None) -> Tensor | Operation:
     """An operation that adds to the step counter of a graph, and gives the new value.
 
+    Args:
+        increment: a whole number.
+        graph: by default the default graph; a counter is made where it has none.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     step = engine.get_or_create_global_step()
