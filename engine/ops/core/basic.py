@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ... import graph
-from ...errors import DTypeError, InvalidArgumentError
+from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...graph import (
     DENSE,
     Array,
@@ -42,17 +43,18 @@ const_op.grad(no_gradient)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of `value`, broadcast to `shape` if one is given.
+    """A tensor of `value`, with `shape` if one is given.
 
     Args:
         value: a number, nested list or array.
         dtype: element type; by default Python's floats become the default float, its integers
             int32, and arrays keep their type.
-        shape: to which `value` broadcasts.
+        shape: that the elements of `value` are put into, row by row, or that it broadcasts to.
         name: of the operation.
 
     Raises:
         InvalidArgumentError: a number does not fit `dtype`.
+        ShapeError: `value` neither has as many elements as `shape`, nor broadcasts to it.
 
     Examples:
         >>> engine.constant([1, 2], dtype="float32")
@@ -62,8 +64,20 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """
     array, found = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
-        array = np.broadcast_to(array, tuple(shape))
+        array = _shaped(array, tuple(shape))
     return const_op(name=name, value=array, dtype=found)
+
+
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    if array.size == math.prod(shape):
+        return array.reshape(shape)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ShapeError(
+            f"constant: {array.size} elements of shape {array.shape} do not make {shape}",
+            remedy="give as many elements as the shape has, or one number for all",
+        ) from None
 
 
 @define("Placeholder", traits=Traits(work=Work.NONE))
