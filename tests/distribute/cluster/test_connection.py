@@ -144,9 +144,9 @@ def test_a_task_that_was_restarted_is_found_again(cluster: LocalCluster, connect
 def test_the_devices_that_can_be_named(connection: Any) -> None:
     tasks = ["/job:client/task:0", "/job:worker/task:0", THERE]
     assert [d.name for d in connection.list_devices()] == [f"{t}/device:cpu:0" for t in tasks]
-    assert {d.description for d in connection.list_devices()} == {
-        d.description for d in eng.list_devices()
-    }
+    # How many threads a task has is its own affair.
+    processors = {d.description.partition(",")[0] for d in connection.list_devices()}
+    assert processors == {d.description.partition(",")[0] for d in eng.list_devices()}
 
 
 def test_one_connection_at_a_time(cluster: LocalCluster, connection: Any) -> None:
