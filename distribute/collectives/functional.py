@@ -27,13 +27,16 @@ from laminar.engine.graph import (
     TensorSpec,
     int32,
 )
+from laminar.engine.ops.array.axes import expand_dims
 from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.join import concat
 from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.core.effects import perform
 from laminar.engine.ops.core.registry import Grads, define, no_gradient
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import equal
+from laminar.engine.ops.math.reduce import reduce_prod
 from laminar.typing import TensorLike
 
 from .group import Group
@@ -80,8 +83,10 @@ def _all_reduce_grad(op: OpView, dy: Tensor) -> Grads:
     if how in ("sum", "mean"):
         return (_all_reduce(dy, group=group, how=how),)
     total = _all_reduce(dy, group=group, how="sum")
-    if how == "prod":
-        return (total * op.outputs[0] / op.inputs[0],)
+    if how == "prod":  # the others' product: y / x has no value where x is 0
+        every, _ = _all_gather.many(expand_dims(op.inputs[0], 0), group=group)
+        others = [get_item(every, slice(group.rank)), get_item(every, slice(group.rank + 1, None))]
+        return (total * reduce_prod(concat(others), axis=0),)
     # The processes that have the extreme value share its gradient.
     has = cast(equal(op.inputs[0], op.outputs[0]), dy.dtype)
     return (total * has / _all_reduce(has, group=group, how="sum"),)

@@ -60,6 +60,17 @@ def test_reductions_and_their_gradients(op: str, traced: bool) -> None:
         np.testing.assert_allclose(dx, 6.0 * slopes[rank], rtol=1e-12)
 
 
+def test_the_gradient_of_a_product_with_zeros() -> None:
+    values = np.array([[2.0, 0.0, 0.0], [3.0, 5.0, 0.0]])
+
+    def compute(group: Group) -> Any:
+        return gradient_of(lambda v: all_reduce(v, "prod", group=group), values[group.rank], 1.0)[1]
+
+    np.testing.assert_allclose(by_all(2, compute), 2.0 * values[::-1])  # of two losses
+    alone = gradient_of(lambda v: all_reduce(v, "prod"), values[0], 1.0)[1]
+    np.testing.assert_allclose(alone, [1.0, 1.0, 1.0])
+
+
 def test_equal_extremes_share_the_gradient() -> None:
     def compute(group: Group) -> Any:
         return gradient_of(lambda v: all_reduce(v, "max", group=group), np.ones(2), 1.0)[1]
