@@ -25,7 +25,6 @@ from laminar.engine.ops.sparse.sparse_values import SparseValues
 # What makes 0 of 0.
 _KEEPS_ZERO = frozenset(
     {
-        "Abs",
         "Asin",
         "Asinh",
         "Atan",
