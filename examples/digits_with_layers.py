@@ -14,7 +14,7 @@ import laminar
 from laminar import initializers, layers
 from laminar.callbacks import Callback, Dashboard
 from laminar.datasets import read_data_sets
-from laminar.optimizers.schedules import ExponentialDecay
+from laminar.optimizers.decay_schedules import ExponentialDecay
 
 KERNEL: dict[str, Any] = {"kernel_initializer": initializers.TruncatedNormal(stddev=0.1)}
 ACTIVE: dict[str, Any] = {

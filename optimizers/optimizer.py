@@ -36,7 +36,7 @@ from .conditional import assign, assign_add, assign_sub
 from .groups import Groups
 from .options import check_options
 from .rows import RowUpdates, parts_of, with_parts
-from .schedules import LearningRateSchedule
+from .schedule import LearningRateSchedule
 
 LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any] | Tensor | Variable
 

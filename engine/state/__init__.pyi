@@ -10,10 +10,6 @@ from .batching import batch as batch
 from .batching import batch_join as batch_join
 from .batching import maybe_batch as maybe_batch
 from .batching import maybe_batch_join as maybe_batch_join
-from .batching import maybe_shuffle_batch as maybe_shuffle_batch
-from .batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
-from .batching import shuffle_batch as shuffle_batch
-from .batching import shuffle_batch_join as shuffle_batch_join
 from .bucketing import bucket as bucket
 from .bucketing import bucket_by_sequence_length as bucket_by_sequence_length
 from .collections import GraphKeys as GraphKeys
@@ -82,6 +78,10 @@ from .scatter import scatter_nd_sub as scatter_nd_sub
 from .scatter import scatter_nd_update as scatter_nd_update
 from .scatter import scatter_sub as scatter_sub
 from .scatter import scatter_update as scatter_update
+from .shuffled_batching import maybe_shuffle_batch as maybe_shuffle_batch
+from .shuffled_batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
+from .shuffled_batching import shuffle_batch as shuffle_batch
+from .shuffled_batching import shuffle_batch_join as shuffle_batch_join
 from .stack import Stack as Stack
 from .staging import MapStagingArea as MapStagingArea
 from .staging import StagingArea as StagingArea

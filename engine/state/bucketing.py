@@ -23,7 +23,7 @@ from ..ops.math.cast import cast
 from ..ops.math.compare import equal, greater_equal, less, logical_and
 from ..ops.math.reduce import reduce_sum
 from ..ops.state import queue as ops
-from .batching import element_shapes, rows_of
+from .batch_queues import element_shapes, rows_of
 from .input import in_graph, pipeline_graph
 from .queue_runner import QueueRunner, add_queue_runner
 from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase

@@ -19,7 +19,7 @@ from laminar.engine.errors import NotFoundError
 from laminar.export import Exported
 from laminar.layers.op_layers import OpLayer, op_class
 from laminar.ops.recording import recorded_ops
-from laminar.optimizers.schedules import OneCycle
+from laminar.optimizers.cosine_schedules import OneCycle
 from laminar.saving import load_model
 from laminar.utils import FeatureSpace
 
