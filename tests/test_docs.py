@@ -151,7 +151,7 @@ def test_the_reference_has_every_public_layer_and_loss_once() -> None:
 def test_the_site_is_built(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     pytest.importorskip("mkdocstrings")
-    command = [sys.executable, "-m", "mkdocs", "build", "-q", "-f", str(DOCS / "mkdocs.yml")]
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "-f", "docs/mkdocs.yml"]
     subprocess.run([*command, "-d", str(tmp_path)], check=True, cwd=ROOT, timeout=500)
     page = (tmp_path / "api" / "laminar.layers.html").read_text()
     assert "Dense" in page
@@ -164,6 +164,16 @@ def test_the_site_is_built(tmp_path: Path) -> None:
                 chromium.wait("document.querySelector('article h1')")
                 assert chromium.run("return document.documentElement.scrollWidth") <= width, path
                 assert chromium.colours(tmp_path / "seen.png") > 20, path
+        results = "document.querySelectorAll('.md-search-result__item')"
+        chromium.run("""
+            document.querySelector('[data-md-toggle=search]').click();
+            const query = document.querySelector('[data-md-component=search-query]');
+            query.value = 'EarlyStopping';
+            query.dispatchEvent(new Event('keyup'));
+        """)
+        chromium.wait(f"{results}.length > 0")
+        assert "EarlyStopping" in chromium.run(f"return {results}[0].innerText")
+        assert not chromium.errors()
 
 
 def test_each_part_of_the_compiler_has_its_word() -> None:
