@@ -31,7 +31,8 @@ from laminar.engine.graph import (
 )
 from laminar.engine.ops.core.arrays import to_array
 from laminar.engine.ops.core.effects import HANDLE, held, perform
-from laminar.engine.ops.core.registry import KernelContext, define, no_gradient
+from laminar.engine.ops.core.op_def import KernelContext
+from laminar.engine.ops.core.registry import define, no_gradient
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .dataset import Dataset

@@ -8,7 +8,7 @@ from typing import Any
 from laminar.engine.devices import local_devices
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DeviceSpec
-from laminar.engine.ops.core.registry import HOST_TYPE
+from laminar.engine.ops.core.kernels import HOST_TYPE
 from laminar.engine.runtime import Machine, SessionConfig
 
 from .replicas import Replicas, sharing

@@ -112,8 +112,8 @@ from .ops.core.checks import check_numerics as check_numerics
 from .ops.core.convert import convert_to_tensor as convert_to_tensor
 from .ops.core.graphs import import_graph_def as import_graph_def
 from .ops.core.host import host_function as host_function
+from .ops.core.op_def import OpDef as OpDef
 from .ops.core.placeholders import placeholder_with_default as placeholder_with_default
-from .ops.core.registry import OpDef as OpDef
 from .ops.core.registry import define as define
 from .ops.core.registry import lookup as lookup
 from .ops.core.registry import op_names as op_names

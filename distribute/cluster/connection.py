@@ -33,7 +33,7 @@ from laminar.engine.graph import (
 )
 from laminar.engine.ops.core.basic import placeholder_op
 from laminar.engine.ops.core.dispatch import as_array, compute_on_host
-from laminar.engine.ops.core.registry import OpDef
+from laminar.engine.ops.core.op_def import OpDef
 from laminar.engine.passes import StepGraph
 from laminar.engine.passes.inner_graphs import CONTROL_FLOW, inner_operations
 from laminar.engine.runtime import (

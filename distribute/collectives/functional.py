@@ -33,7 +33,8 @@ from laminar.engine.ops.array.join import concat
 from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.core.effects import perform
-from laminar.engine.ops.core.registry import Grads, define, no_gradient
+from laminar.engine.ops.core.op_def import Grads
+from laminar.engine.ops.core.registry import define, no_gradient
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import equal
 from laminar.engine.ops.math.reduce import reduce_prod

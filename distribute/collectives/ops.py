@@ -24,7 +24,8 @@ import numpy as np
 
 from laminar.engine.errors import DTypeError, ShapeError
 from laminar.engine.graph import ANY, INTEGER, OpView, Tensor, TensorSpec
-from laminar.engine.ops.core.registry import Grads, define, no_gradient
+from laminar.engine.ops.core.op_def import Grads
+from laminar.engine.ops.core.registry import define, no_gradient
 
 from .group import Group
 

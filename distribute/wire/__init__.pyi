@@ -21,6 +21,6 @@ from .services import Handler as Handler
 from .services import Service as Service
 from .statuses import with_origin as with_origin
 from .tensor_client import TensorClient as TensorClient
-from .tensor_link import Transfer as Transfer
 from .tensor_service import TensorService as TensorService
 from .together import Together as Together
+from .wanted import Transfer as Transfer

@@ -16,7 +16,8 @@ from laminar.engine.runtime.rendezvous import Arrival, Receiver
 from .buffers import Budget, BufferPool
 from .channels import Channels
 from .deadlines import Deadlines
-from .tensor_link import Peer, Surroundings, Transfer, Wanted, deliver
+from .tensor_link import Peer
+from .wanted import Surroundings, Transfer, Wanted, deliver
 
 _FETCHERS = 4  # threads that fetch long tensors
 

@@ -27,7 +27,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -43,78 +43,28 @@ from laminar.engine.errors import (
     Origin,
     UnavailableError,
 )
-from laminar.engine.graph import TensorSpec
-from laminar.engine.runtime.rendezvous import Arrival, Receiver
+from laminar.engine.runtime.rendezvous import Arrival
 
 from . import links, statuses
-from .buffers import BufferPool, Lease
+from .buffers import Lease
 from .channels import Channels, rpc_errors
 from .chunks import fill
 from .doors import NOWHERE
 from .envelopes import TICKET_BYTES, seal
-from .frames import Data, Header, array_of, check_spec, decode, parse_header
+from .frames import Header, array_of, decode
 from .keepalive import PATIENCE
-from .links import Message, Pipe, Request, StreamPipe, numbered
+from .links import Message, Pipe, StreamPipe, numbered
 from .shared_memory import SharedFile
 from .socket_pipe import SocketPipe
 from .tensor_service import HELLO, LINK, PUSHED_BYTES, RECV, RECV_STREAM, UNARY_BYTES
 from .together import joined
+from .wanted import Surroundings, Transfer, Wanted, announced_header, deliver, request_of
 
 _log = logging.getLogger(__name__)
 
 _HELLO_SECONDS = 10.0  # for the greeting
 _MOST_FILES = 1024  # that a sender may share
 _MOST_TAKEN = 64  # that are told at the latest
-
-
-class Transfer(NamedTuple):
-    """What one tensor cost.
-
-    Attributes:
-        way: "link", "unary", "stream" or "memory".
-        start_seconds, end_seconds: of `time.monotonic()`, from the request to the arrival.
-    """
-
-    address: str
-    step_id: int
-    key: str
-    num_bytes: int
-    way: str
-    start_seconds: float
-    end_seconds: float
-
-
-@dataclass(slots=True)
-class Wanted:
-    """A request."""
-
-    step_id: int
-    key: str
-    incarnation: int
-    spec: TensorSpec | None
-    done: Receiver
-    start: float
-    end: float
-    is_retried: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the links of a task share.
-
-    Attributes:
-        channels: that connect.
-        pool: of memory for what comes.
-        has_sockets: whether links are sockets where they can be.
-        fetch: has a thread do what takes long.
-        on_transfer: told of what has come.
-    """
-
-    channels: Channels
-    pool: BufferPool
-    has_sockets: bool
-    fetch: Callable[[Callable[[], None]], None]
-    on_transfer: Callable[[Transfer], object] | None
 
 
 class _Announced(NamedTuple):
@@ -164,7 +114,7 @@ class Peer:
                 for one in wanted:
                     number = next(self._numbers)
                     self._waiting[number] = one
-                    requests.append(_request(number, one))
+                    requests.append(request_of(number, one))
                 for piece in joined(requests):
                     self._say(piece)
                 if self._thread is None:
@@ -281,7 +231,7 @@ class Peer:
                 for asked, wanted in list(self._waiting.items()):
                     if isinstance(error, DataLossError) and not wanted.is_retried:
                         wanted.is_retried = True
-                        self._unsent.append(_request(asked, wanted))
+                        self._unsent.append(request_of(asked, wanted))
                     else:
                         lost.append(self._waiting.pop(asked))
                 is_over = not self._waiting
@@ -423,7 +373,7 @@ class Peer:
             return None
         ticket, rest = bytes(data[:TICKET_BYTES]), bytes(data[TICKET_BYTES:])
         try:
-            header = _announced_header(rest, wanted)
+            header = announced_header(rest, wanted)
         except LaminarError as error:
             if self._end(number) is not None:
                 self._fail(wanted, error)
@@ -480,7 +430,7 @@ class Peer:
             released.append(place)
             return
         try:
-            header = _announced_header(rest, wanted)
+            header = announced_header(rest, wanted)
             size = header.num_bytes
             budget.reserve(size, wanted.key)
         except LaminarError as error:
@@ -567,26 +517,3 @@ class Peer:
             now = time.monotonic()
             watch(Transfer(self._address, wanted.step_id, wanted.key, size, way, wanted.start, now))
         deliver(wanted, Arrival(value, is_dead))
-
-
-def _announced_header(data: Data, wanted: Wanted) -> Header:
-    """The header of a tensor that comes by itself, if it is what is wanted."""
-    header = parse_header(data)
-    if header.size != len(data) or not header.is_separate:
-        raise links.damage("a tensor is announced without its header")
-    if wanted.spec is not None:
-        check_spec(header, wanted.spec)
-    return header
-
-
-def _request(number: int, wanted: Wanted) -> bytes:
-    asked = Request(number, wanted.step_id, wanted.incarnation, wanted.is_retried, wanted.key)
-    return asked.to_bytes()
-
-
-def deliver(wanted: Wanted, arrival: Arrival) -> None:
-    """Tell who wanted a tensor; what they raise is theirs, and does not stop others."""
-    try:
-        wanted.done(arrival)
-    except Exception:
-        _log.exception("%s of step %d arrived, and its receiver failed", wanted.key, wanted.step_id)

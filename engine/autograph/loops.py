@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..functions.loops import scan, while_loop
+from ..functions.loops import while_loop
+from ..functions.scans import scan
 from ..graph import GraphTensor, bool_
 from ..ops.array.index import get_item
 from ..ops.core.convert import convert_to_tensor

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..graph import Tensor, TensorSpec
 from ..ops.core.cluster import thread_share
-from ..ops.core.registry import HOST, HOST_TYPE, OpDef
+from ..ops.core.kernels import HOST, HOST_TYPE
+from ..ops.core.op_def import OpDef
 from ..ops.state.variable import fetched
 from .device import Device
 from .memory import Account, MemoryStats

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..graph import DeviceSpec, Tensor, TensorSpec, string
 from ..ops.core.cluster import Compiler
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from ..ops.state.variable import VariableStore
 from .factories import compiler_of
 from .memory import MemoryStats

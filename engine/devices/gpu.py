@@ -22,7 +22,8 @@ from ..cuda_program import CudaProgram, LoadedProgram
 from ..ops.core import late_checks
 from ..ops.core.basic import const_op
 from ..ops.core.cluster import cluster_op
-from ..ops.core.registry import HOST, OpDef
+from ..ops.core.kernels import HOST
+from ..ops.core.op_def import OpDef
 from ..ops.state.variable import VariableStore
 from .device import Device
 from .live_arrays import LiveArrays

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..graph import DeviceTensor, DType, EagerTensor, Tensor, TensorSpec, resource
 from ..ops.core.dispatch import EagerContext, as_array, compute_on_host, run_bound
-from ..ops.core.registry import OpDef, PlanOptions
+from ..ops.core.op_def import OpDef, PlanOptions
 from .device import Device
 
 

@@ -18,7 +18,7 @@ from ..graph import DeviceSpec, Operation
 from ..graph.device import know_device_type
 from ..late import later
 from ..ops.core.cluster import Compiler
-from ..ops.core.registry import HOST_TYPE
+from ..ops.core.kernels import HOST_TYPE
 from .cpu import CpuDevice, num_cores
 from .device import Device
 from .factories import DeviceFactory, factories, loaded_once

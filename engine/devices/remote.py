@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..graph import Tensor, TensorSpec
-from ..ops.core.registry import HOST_TYPE, OpDef
+from ..ops.core.kernels import HOST_TYPE
+from ..ops.core.op_def import OpDef
 from .device import Device
 from .gpu import GpuDevice
 from .registry import DeviceAttributes

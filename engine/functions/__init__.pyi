@@ -12,13 +12,13 @@ from .func_graph import FuncGraph as FuncGraph
 from .function import Function as Function
 from .function import function as function
 from .local_variables import function_with_local_variables as function_with_local_variables
-from .loops import fori_loop as fori_loop
-from .loops import map_slices as map_slices
-from .loops import scan as scan
 from .loops import while_loop as while_loop
 from .py_function import numpy_function as numpy_function
 from .py_function import py_function as py_function
 from .remat import remat as remat
+from .scans import fori_loop as fori_loop
+from .scans import map_slices as map_slices
+from .scans import scan as scan
 from .signature import PYTHON_VALUE as PYTHON_VALUE
 from .signature import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE
 from .vectorize import vmap as vmap

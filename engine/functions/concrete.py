@@ -7,7 +7,7 @@ A tape sees a run as one operation, whose gradient is another concrete function.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any
 
 from ..errors import (
     DTypeError,
@@ -18,9 +18,7 @@ from ..errors import (
 )
 from ..gradients.backprop import backpropagate
 from ..graph import (
-    DeviceTensor,
     DType,
-    EagerPlace,
     EagerTensor,
     Graph,
     GraphTensor,
@@ -53,26 +51,20 @@ from ..runtime import (
     run_watched,
 )
 from ..tree import flatten
+from .captures import (
+    Capture,
+    capture_of,
+    host_value,
+    is_resource,
+    lies_at,
+    owner_of,
+    value_where_it_lies,
+    watch_variables,
+)
 from .func_graph import FuncGraph
 from .packing import packer
 
 _CONTEXT = StepContext()
-
-
-class Capture(NamedTuple):
-    """Something that a function uses from outside.
-
-    Attributes:
-        kind: "Variable", "HashTable", "FIFOQueue", ...; "Tensor" for a value.
-        name: its own; of a value, that of its placeholder.
-        item: the object in the user's hand, where there is one, else what it stands for.
-        input: the placeholder in the graph of the function.
-    """
-
-    kind: str
-    name: str
-    item: Any
-    input: GraphTensor
 
 
 class ConcreteFunction:
@@ -145,13 +137,14 @@ class ConcreteFunction:
     @property
     def captured_state(self) -> list[Any]:
         """The variables and other resources that it uses from outside, each once."""
-        return [_owner(t.value) for t in self.captured if is_resource(t)]
+        return [owner_of(t.value) for t in self.captured if is_resource(t)]
 
     @property
     def captures(self) -> list[Capture]:
         """All that it uses from outside: variables, tables, queues and the like, and tensors."""
         return [
-            _capture(outer, x) for outer, x in zip(self.captured, self.captured_inputs, strict=True)
+            capture_of(outer, x)
+            for outer, x in zip(self.captured, self.captured_inputs, strict=True)
         ]
 
     @property
@@ -252,7 +245,7 @@ class ConcreteFunction:
         direct = self._direct
         if direct is None:
             plan = self._plan(self.outputs)
-            captured = [_value(t) for t in self.captured]
+            captured = [host_value(t) for t in self.captured]
             direct = self._direct = plan, captured, [y.dtype for y in self.outputs]
         if self._released != Released.count:
             self._check_captured()
@@ -316,16 +309,16 @@ class ConcreteFunction:
         given, dtypes = [*arguments, *self.captured], [t.dtype for t in fetches]
         place = stack.place
         if isinstance(plan, PartitionedPlan):
-            made = plan.tensors(list(map(_value_where_it_lies, given)), self._context, dtypes)
+            made = plan.tensors(list(map(value_where_it_lies, given)), self._context, dtypes)
         else:
-            made = tensors_of(plan.run(list(map(_value, given)), self._context), dtypes)
+            made = tensors_of(plan.run(list(map(host_value, given)), self._context), dtypes)
         if place is None:
             return list(made)
-        return [x if _lies_at(x, place) else place.tensor(x.value, x.dtype) for x in made]
+        return [x if lies_at(x, place) else place.tensor(x.value, x.dtype) for x in made]
 
     def _run_recorded(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         inputs = [*arguments, *self.captured]
-        _watch_variables(self.captured, self.captured)
+        watch_variables(self.captured, self.captured)
         if not any(r.is_tracking(inputs) for r in recorders.active):
             return self._run(arguments, self.outputs)
         if self._call is None:
@@ -397,7 +390,7 @@ class ConcreteFunction:
         else:
             plan = self._plan(self.outputs)
         context = self._context.step()
-        values = [_value(t) for t in (*arguments, *self.captured)]
+        values = [host_value(t) for t in (*arguments, *self.captured)]
         timeout = options.timeout_in_ms
         found = run_watched(plan, values, context, machine, options, metadata, timeout)
         return tensors_of(found, [t.dtype for t in self.outputs])
@@ -410,7 +403,7 @@ class ConcreteFunction:
         given = [*arguments, *self.captured]
         for x, value in zip((*self.inputs, *self.captured_inputs), given, strict=True):
             inside[id(x)] = as_input(graph, value)
-        _watch_variables(self.captured, [inside[id(x)] for x in self.captured_inputs])
+        watch_variables(self.captured, [inside[id(x)] for x in self.captured_inputs])
         for x in (*self.inputs, *self.captured_inputs):
             copies[x.op.name] = inside[id(x)].op  # something may wait for it
         with graph.name_scope(self.name):
@@ -530,59 +523,6 @@ class _CallWithoutGradient:
     def gradient(self, record: Record, *dys: Tensor | None) -> list[Tensor | None]:
         """Tell why there is none."""
         raise self.error
-
-
-def is_resource(tensor: Tensor) -> TypeGuard[EagerTensor]:
-    """Whether `tensor` is a handle whose resource is known."""
-    return isinstance(tensor, EagerTensor) and tensor.dtype == resource
-
-
-def _owner(held: Any) -> Any:
-    """The object in the user's hand for a resource: a variable, a table, ...; else itself."""
-    reference = getattr(held, "owner", None)
-    owner = None if reference is None else reference()
-    return held if owner is None else owner
-
-
-def _capture(outer: Tensor, x: GraphTensor) -> Capture:
-    if outer.dtype != resource:
-        return Capture("Tensor", x.op.name, outer, x)
-    if isinstance(outer, GraphTensor):  # of a plain graph around
-        return Capture(outer.op.type.removesuffix("Handle"), outer.op.name, outer, x)
-    item = _owner(value_of(outer)) if isinstance(outer, EagerTensor) else outer
-    kind = "Variable" if isinstance(item, VariableStore) else type(item).__name__
-    name = getattr(item, "path", None) or getattr(item, "name", x.op.name)
-    return Capture(kind, str(name), item, x)
-
-
-def _watch_variables(captured: Sequence[Tensor], handles: Sequence[Tensor]) -> None:
-    """Tell the tapes of the trainable variables that a call reads, by their handles there."""
-    for outer, handle in zip(captured, handles, strict=True):
-        if is_resource(outer) and getattr(outer.value, "trainable", False):
-            for recorder in recorders.active:
-                recorder.watched_variable(handle)
-
-
-def _value(tensor: Tensor) -> Any:
-    """The value on the host, or the resource."""
-    return _eager(tensor).value
-
-
-def _value_where_it_lies(tensor: Tensor) -> Any:
-    return value_of(_eager(tensor))
-
-
-def _lies_at(tensor: Tensor, place: EagerPlace) -> bool:
-    return isinstance(tensor, DeviceTensor) and tensor.place is place
-
-
-def _eager(tensor: Tensor) -> EagerTensor:
-    if isinstance(tensor, EagerTensor):
-        return tensor
-    raise FailedPreconditionError(
-        f"{tensor!r} is symbolic, and the call runs outside of its graph",
-        remedy="return the tensor from the function that made it",
-    )
 
 
 def _shapes(

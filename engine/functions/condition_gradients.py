@@ -16,8 +16,8 @@ from ..ops.control.structured import CASE, relaxed
 from ..ops.core.basic import const_op, constant, zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input
+from ..ops.core.op_def import Grads
 from ..ops.core.recording import paused
-from ..ops.core.registry import Grads
 from ..ops.math.cast import cast
 from ..ops.state.variable import read_variable
 from .func_graph import FuncGraph

@@ -16,8 +16,9 @@ from ..graph import ANY, Graph, OpView, Tensor, TensorSpec, building, resource
 from ..ops.core.basic import zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input, symbolic_graph
+from ..ops.core.op_def import Grads
 from ..ops.core.recording import Record, paused, recorders
-from ..ops.core.registry import Grads, define
+from ..ops.core.registry import define
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
 from .func_graph import FuncGraph

@@ -22,8 +22,8 @@ from ..ops.control.iterations import join_iterations
 from ..ops.control.structured import SCAN, stacked_spec
 from ..ops.core.basic import const_op, constant, zeros_like
 from ..ops.core.dispatch import apply, as_input
+from ..ops.core.op_def import Grads
 from ..ops.core.recording import notify, paused, recorders
-from ..ops.core.registry import Grads
 from ..ops.math.arithmetic import add
 from ..ops.state.variable import read_variable
 from .func_graph import FuncGraph

@@ -19,8 +19,9 @@ from ..ops.core.arrays import to_array
 from ..ops.core.basic import zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.effects import perform
+from ..ops.core.op_def import Grads
 from ..ops.core.recording import paused
-from ..ops.core.registry import Grads, define
+from ..ops.core.registry import define
 
 
 @define("PyFunction", dtypes=ANY, same_dtype=False, stateful=True)

@@ -21,8 +21,8 @@ from ..gradients.backprop import backpropagate
 from ..graph import EagerTensor, Graph, GraphTensor, Tensor, building, resource
 from ..ops.core.barrier import barrier
 from ..ops.core.dispatch import apply, as_input, symbolic_graph
+from ..ops.core.op_def import OpDef
 from ..ops.core.recording import Record, Recorder, notify, recorders
-from ..ops.core.registry import OpDef
 from ..tree import flatten, pack_sequence_as
 from .custom_gradient import custom_op
 

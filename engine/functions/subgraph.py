@@ -28,8 +28,8 @@ from ..ops.array.shape import reshape
 from ..ops.control.structured import Run
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input, symbolic_graph
+from ..ops.core.op_def import PlanOptions
 from ..ops.core.recording import paused, recorders
-from ..ops.core.registry import PlanOptions
 from ..ops.state.variable import VariableStore, read_variable
 from ..passes import StepGraph, needed_operations
 from ..runtime import Plan

@@ -12,7 +12,7 @@ from ..ops.array.axes import moveaxis
 from ..ops.core.convert import convert_to_tensor
 from ..tree import children, flatten, is_nested, pack_sequence_as
 from .function import function
-from .loops import map_slices
+from .scans import map_slices
 
 # The axis along which an argument is mapped, None for one that each example sees whole, or a
 # structure of these.

@@ -19,7 +19,7 @@ from ..ops.array.indexed_slices import IndexedSlices, sum_slices
 from ..ops.core.basic import ones_like, zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.gradient_pass import GradientPass
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from ..source import inside_layer, layer_path
 from .named import named_gradient
 

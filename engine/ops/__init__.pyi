@@ -49,6 +49,7 @@ from .core import kernels as kernels
 from .core import late_checks as late_checks
 from .core import lattice as lattice
 from .core import naming as naming
+from .core import op_def as op_def
 from .core import operators as operators
 from .core import placeholders as placeholders
 from .core import printing as printing

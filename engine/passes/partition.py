@@ -23,7 +23,7 @@ from ..errors import InternalError
 from ..graph import Graph, GraphTensor, Operation, TensorShape, float32, resource
 from ..ops.control.dataflow import NEXT_ITERATION
 from ..ops.core.basic import const_op, identity, placeholder_op
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from ..ops.core.transfer import from_upper_half, recv, send, upper_half
 from .partition_loops import LoopFrame, PartLoops
 from .purity import is_unfed_constant

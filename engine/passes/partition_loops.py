@@ -22,7 +22,7 @@ from ..errors import InvalidArgumentError
 from ..graph import Graph, GraphTensor, Operation, float32
 from ..ops.control.dataflow import ENTER, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from ..ops.core.basic import const_op
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from .loop_frames import assign_frames
 from .purity import is_unfed_constant
 

@@ -8,7 +8,7 @@ from collections.abc import Container
 from ..graph import Operation, resource
 from ..ops.control.dataflow import STEERING
 from ..ops.core.basic import const_op
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 
 
 def is_pure(op: Operation) -> bool:

@@ -16,7 +16,8 @@ from ..ops.array.axes import transpose_op
 from ..ops.array.broadcast import broadcast_to_op, sum_to_op
 from ..ops.array.shape import reshape_op
 from ..ops.core.basic import identity, stop_gradient
-from ..ops.core.registry import OpDef, definition_of
+from ..ops.core.op_def import OpDef
+from ..ops.core.registry import definition_of
 from ..ops.math.arithmetic import add, conj, divide, multiply, negative, subtract
 from ..ops.math.cast import cast_op
 from ..ops.math.compare import logical_not

@@ -17,7 +17,7 @@ from ..graph.text import graph_text
 from ..ops.core.basic import const_op, placeholder_op
 from ..ops.core.cluster import ClusterDevice
 from ..ops.core.graphs import needed_operations
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from .fed_variables import check_reads
 from .order import are_numbered_in_order, in_order
 

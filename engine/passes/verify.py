@@ -12,7 +12,7 @@ from ..errors import InternalError, LaminarError
 from ..graph import Operation, resource
 from ..ops.control.dataflow import NEXT_ITERATION
 from ..ops.core.basic import placeholder_op
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from .step_graph import StepGraph
 
 

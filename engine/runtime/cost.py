@@ -17,7 +17,8 @@ from typing import Protocol
 
 from ..devices import Device
 from ..graph import DeviceSpec, GraphTensor, Operation, string
-from ..ops.core.registry import OpDef, definition_of
+from ..ops.core.op_def import OpDef
+from ..ops.core.registry import definition_of
 from ..ops.core.traits import Work
 from ..ops.linalg.einsum import einsum_op
 from ..ops.linalg.matmul import matmul

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph import Operation
 from ..ops.core.late_checks import named
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 
 
 class Node:

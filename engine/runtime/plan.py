@@ -27,7 +27,7 @@ from ..ops.core.cluster import ClusterBody, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
 from ..ops.core.kernels import hush, restore
-from ..ops.core.registry import PlanOptions
+from ..ops.core.op_def import PlanOptions
 from ..ops.core.transfer import recv, send
 from ..ops.state.undo import recorded
 from ..passes import (

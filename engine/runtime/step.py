@@ -8,7 +8,7 @@ from typing import Any
 
 from ..cancellation import CancellationManager, scope_manager
 from ..errors import LaminarError
-from ..ops.core.registry import HOST
+from ..ops.core.kernels import HOST
 from ..ops.state.undo import UndoLog
 from .call_frame import CallFrame
 from .pool import InterOpThreads

@@ -9,7 +9,7 @@ from ..graph import Operation, Tensor, TensorShape, as_dtype, int32, int64
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.effects import perform
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from ..ops.state import accumulator as ops
 from ..resources.accumulators import REDUCTIONS
 from .handles import Handle, as_tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..graph import DType, Tensor, TensorShape, as_dtype
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from .handles import Handle, as_list, as_tensor
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..graph import EagerTensor, GraphTensor, Tensor, building, eager_scope
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from .home import home_of_state, outside_of_bodies
 
 

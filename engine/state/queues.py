@@ -20,7 +20,7 @@ from ..late import later
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.effects import perform
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from ..ops.state import queue as ops
 from .elements import ElementHandle, shapes_of
 from .handles import as_list

@@ -10,7 +10,7 @@ from ..graph import Operation, Tensor, int32, int64
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.effects import perform
-from ..ops.core.registry import OpDef
+from ..ops.core.op_def import OpDef
 from ..ops.state import staging as ops
 from .elements import ElementHandle
 from .handles import as_list, as_tensor

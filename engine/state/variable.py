@@ -28,8 +28,8 @@ from ..graph import (
 from ..ops.control.structured import relaxed
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input
+from ..ops.core.op_def import OpDef
 from ..ops.core.recording import recorders
-from ..ops.core.registry import OpDef
 from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..ops.state import variable

@@ -18,7 +18,7 @@ import laminar
 from laminar.engine import GraphDef, Variable
 from laminar.engine.errors import InvalidArgumentError, UnimplementedError
 from laminar.engine.functions import ConcreteFunction, Function
-from laminar.engine.functions.concrete import is_resource
+from laminar.engine.functions.captures import is_resource
 from laminar.engine.graph import TensorSpec, string
 from laminar.engine.tree import map_structure
 from laminar.saving.archive import write_archive

@@ -17,7 +17,8 @@ from laminar.engine import ops
 from laminar.engine.errors import DataLossError, InvalidArgumentError, LaminarError
 from laminar.engine.graph.graphdef import GraphDef
 from laminar.engine.ops.core.basic import placeholder_op
-from laminar.engine.ops.core.registry import OpDef, find
+from laminar.engine.ops.core.op_def import OpDef
+from laminar.engine.ops.core.registry import find
 from laminar.engine.ops.state.variable import assign, assign_add, assign_sub, read_variable
 
 CLASS_NAME = "ExportedModel"

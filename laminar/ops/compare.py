@@ -9,7 +9,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, string
 from laminar.engine.ops.array.search import nonzero as _nonzero
 from laminar.engine.ops.core.basic import zeros_like
-from laminar.engine.ops.core.registry import OpDef
+from laminar.engine.ops.core.op_def import OpDef
 from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math import compare as engine
 from laminar.engine.ops.math.reduce import reduce_all

@@ -15,7 +15,7 @@ from laminar.engine import TensorSpec
 from laminar.engine.errors import UnimplementedError
 from laminar.engine.functions import Function
 from laminar.engine.ops.core import registry
-from laminar.engine.ops.core.registry import OpDef
+from laminar.engine.ops.core.op_def import OpDef
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -8,7 +8,7 @@ from typing import Any
 from ...graph import DType, TensorShape, TensorSpec, resource
 from ...ops.core.basic import identity
 from ...ops.core.cluster import ClusterBody, ClusterOp
-from ...ops.core.registry import OpDef
+from ...ops.core.op_def import OpDef
 from ...ops.state.variable import assign, assign_add, assign_sub, read_variable
 from ...ops.state.variable_rows import assign_rows
 from ..ir.builder import Builder

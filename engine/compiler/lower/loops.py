@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from ...graph import bool_, int32, resource
 from ...ops.control import structured
 from ...ops.core.cluster import ClusterBody, ClusterOp
-from ...ops.core.registry import OpDef
+from ...ops.core.op_def import OpDef
 from ..ir.builder import Builder, as_it_is
 from ..ir.not_lowered import NotLoweredError
 from ..ir.program import (

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...graph import Array, DType, int64
 from ...ops.core.cluster import ClusterBody
-from ...ops.core.registry import OpDef
+from ...ops.core.op_def import OpDef
 from ..lower.loops import GRAPHS, LOOPS, traced
 from ..lower.rules import LOWERINGS
 from ..target import disk_cache, host, llvm

@@ -20,7 +20,8 @@ from ...graph import (
     canonical_axis,
 )
 from ..core.basic import zeros_like
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from ..math.compare import where
 from .broadcast import sum_to
 from .gather import check_index_types

@@ -18,7 +18,8 @@ from ...graph import (
     canonical_axis,
 )
 from ..core.entries import known_value
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..core.traits import Traits, Work, same_entries
 from .by_vectors import swap_axes, transpose_by
 from .open_axis import from_front, is_open_axis, to_front

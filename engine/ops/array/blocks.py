@@ -6,7 +6,8 @@ from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import Array, Dim, OpView, Tensor, TensorSpec
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 
 
 def _image(who: str, x: TensorSpec, block_size: int, data_format: str) -> tuple[Dim, Dim, Dim, Dim]:

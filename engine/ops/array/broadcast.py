@@ -19,7 +19,8 @@ from ...graph import (
     TensorSpec,
     broadcast_shapes,
 )
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..core.traits import Traits, Work
 from .shape import dims_of, runtime_shape, shape_of
 

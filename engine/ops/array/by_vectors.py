@@ -25,7 +25,8 @@ from ...graph import (
 )
 from ..core.arrays import computing_dtype
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from .shape import shape_of
 
 

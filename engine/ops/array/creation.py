@@ -30,8 +30,9 @@ from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
 from ..core.lattice import result_type
 from ..core.naming import call_named
+from ..core.op_def import Grads
 from ..core.promotion import promote
-from ..core.registry import Grads, define, no_gradient
+from ..core.registry import define, no_gradient
 from ..core.traits import Traits
 from ..math.arithmetic import add, divide, multiply, subtract
 from ..math.cast import cast

@@ -8,7 +8,8 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...graph import DENSE, INTEGER, Array, Dim, OpView, Tensor, TensorSpec, canonical_axes
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .axes import transpose
 from .shape import dims_of, runtime_shape
 

@@ -24,7 +24,8 @@ from ...graph import (
     canonical_axis,
 )
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..core.traits import Traits
 from .join import stack, unstack
 from .open_axis import from_front, is_open_axis, to_front

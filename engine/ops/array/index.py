@@ -33,8 +33,10 @@ from ...graph import (
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
+from ..core.kernels import HOST_TYPE
+from ..core.op_def import Grads
 from ..core.recording import recorders
-from ..core.registry import HOST_TYPE, Grads, define
+from ..core.registry import define
 from ..core.traits import Entries, Traits, Work
 from .axes import moveaxis, transpose
 from .gather import gather, gather_along

@@ -8,7 +8,8 @@ from typing import Any
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import ANY, Array, Dim, OpView, Tensor, TensorShape, TensorSpec, canonical_axis
 from ..core.basic import zeros_like
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..core.traits import Entries, Traits
 from .open_axis import from_front, is_open_axis, to_front
 from .shape import dim_of, runtime_shape

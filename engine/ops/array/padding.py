@@ -21,7 +21,8 @@ from ...graph import (
 )
 from ..core.arrays import computing_dtype
 from ..core.entries import known_value
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .index import strided_slice
 
 Paddings = tuple[tuple[int, int], ...]

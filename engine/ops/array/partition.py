@@ -11,7 +11,8 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...graph import ANY, INTEGER, Array, OpView, Tensor, TensorShape, TensorSpec
 from ..core.basic import zeros_like
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.compare import equal, where
 from .axes import expand_dims
 from .creation import arange

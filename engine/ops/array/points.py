@@ -16,7 +16,8 @@ from ...graph import (
     TensorSpec,
     unknown_shape,
 )
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .positions import checked, rows_of, scatter_new
 from .shape import shape_of
 

@@ -9,8 +9,8 @@ from typing import Any
 from ...errors import InvalidArgumentError
 from ...graph import Array
 from ..core.arrays import computing_dtype
+from ..core.kernels import HOST
 from ..core.late_checks import require
-from ..core.registry import HOST
 from .runs import combined_by_row
 
 

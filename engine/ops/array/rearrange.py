@@ -25,7 +25,8 @@ from ...graph import (
 from ..core.arrays import computing_dtype
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from ..math.arithmetic import mod, subtract
 from ..math.cast import cast
 from .axes import expand_dims

@@ -18,7 +18,8 @@ from ...graph import (
     string,
 )
 from ..core.basic import ones_like, zeros_like
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from ..math.arithmetic import conjugate, divide, maximum, multiply
 from ..math.cast import cast
 from ..math.compare import equal, where

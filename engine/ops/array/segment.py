@@ -25,7 +25,8 @@ from ...graph import (
 )
 from ..core.arrays import computing_dtype
 from ..core.basic import constant, ones_like, zeros_like
-from ..core.registry import Grads, OpDef, define
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define
 from ..math.arithmetic import add, conjugate, divide, multiply
 from ..math.cast import cast
 from ..math.compare import equal, where

@@ -27,7 +27,8 @@ from ...graph import (
     int64,
 )
 from ..core.entries import known_entries, taken_entries
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from ..core.traits import Traits, Work, same_entries
 
 Sizes = Sequence[list[Dim]]

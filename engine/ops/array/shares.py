@@ -11,7 +11,8 @@ from typing import Any
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...graph import ANY, Array, Dim, OpView, Tensor, TensorShape, TensorSpec
 from ..core.basic import zeros_like
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..core.traits import Traits
 from .shape import dim_of
 

@@ -8,7 +8,8 @@ from typing import Any
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import ANY, Array, Dim, OpView, Tensor, TensorSpec
 from ..core.basic import zeros_like
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..core.traits import Traits, Work
 from .by_vectors import as_vector, slice_by
 from .shape import dims_of, is_open, runtime_shape, split_shape

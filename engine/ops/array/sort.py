@@ -25,7 +25,8 @@ from ...graph import (
 from ..core.arrays import in_order
 from ..core.basic import zeros_like
 from ..core.entries import known_value
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from ..math.cast import cast
 from .along import put_along_axis, take_along_axis
 from .index import get_item

@@ -37,7 +37,8 @@ from ...graph import (
 from ..core.basic import zeros_like
 from ..core.convert import convert_to_tensor
 from ..core.dispatch import apply
-from ..core.registry import Grads, OpDef, define, no_gradient
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define, no_gradient
 from ..core.traits import Traits, Work
 from ..math.compare import equal
 from .structured import relaxed

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...graph import OpView, Tensor, TensorShape, TensorSpec
 from ..array.shape import reshape
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .structured import Ragged
 
 

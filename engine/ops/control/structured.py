@@ -20,7 +20,8 @@ from ...graph import GraphTensor, Operation, TensorShape, TensorSpec, as_dtype, 
 from ...graph.operation import GraphBody
 from ...late import later
 from ..core.dispatch import as_array
-from ..core.registry import OpDef, PlanOptions, define, no_gradient
+from ..core.op_def import OpDef, PlanOptions
+from ..core.registry import define, no_gradient
 
 Run = Callable[[Any, Sequence[Any]], list[Any]]
 Kernel = Callable[..., Any]

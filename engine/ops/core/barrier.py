@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph import ANY, Array, OpView, Tensor, TensorSpec, resource
-from .registry import Grads, define
+from .op_def import Grads
+from .registry import define
 
 
 @define("Barrier", dtypes={"tensors": ANY | {resource}}, same_dtype=False)

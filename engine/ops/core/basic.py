@@ -22,7 +22,8 @@ from ...graph import (
     get_default_graph,
 )
 from .arrays import to_array
-from .registry import Grads, define, no_gradient
+from .op_def import Grads
+from .registry import define, no_gradient
 from .traits import Traits, Work, same_entries
 
 

@@ -9,7 +9,8 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...graph import ANY, BOOLEAN, INEXACT, Array, OpView, Tensor, TensorShape, TensorSpec
 from .convert import convert_to_tensor
 from .late_checks import require
-from .registry import Grads, define, no_gradient
+from .op_def import Grads
+from .registry import define, no_gradient
 
 
 @define("CheckNumerics", dtypes=INEXACT)

@@ -17,7 +17,9 @@ from ... import ops
 from ...graph import ANY, Array, GraphTensor, Operation, TensorSpec
 from ..state.variable import VariableStore, one_lock
 from .dispatch import as_array
-from .registry import HOST, OpDef, PlanOptions, define, definition_of, no_gradient
+from .kernels import HOST
+from .op_def import OpDef, PlanOptions
+from .registry import define, definition_of, no_gradient
 
 
 class ClusterOp(NamedTuple):

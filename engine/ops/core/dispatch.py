@@ -31,9 +31,10 @@ from ...graph import (
 from ...graph.scopes import is_name
 from ...late import later
 from .convert import convert_to_tensor
-from .kernels import hush, restore
+from .kernels import HOST, HOST_TYPE, hush, restore
+from .op_def import OpDef
 from .recording import notify, recorders
-from .registry import HOST, HOST_TYPE, OpDef, lookup
+from .registry import lookup
 
 if TYPE_CHECKING:
     from ...cancellation import CancellationManager

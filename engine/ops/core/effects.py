@@ -11,7 +11,7 @@ from ...resources.batches import Shape
 from ...resources.waiting import Done, Ticket
 from .convert import convert_to_tensor
 from .dispatch import apply, as_input, symbolic_graph
-from .registry import KernelContext, OpDef
+from .op_def import KernelContext, OpDef
 
 
 class Declared(Protocol):

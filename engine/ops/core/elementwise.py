@@ -27,9 +27,10 @@ from ...graph import (
     int64,
     stack,
 )
-from .kernels import hush, restore
+from .kernels import HOST, HOST_TYPE, hush, restore
+from .op_def import Gradient, Grads, OpDef
 from .recording import notify, recorders
-from .registry import HOST, HOST_TYPE, Gradient, Grads, OpDef, no_gradient, register
+from .registry import no_gradient, register
 from .scalars import array_scalars
 from .traits import Traits
 

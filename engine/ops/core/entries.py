@@ -15,7 +15,8 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...graph import BOOLEAN, INTEGER, Dim, EagerTensor, GraphTensor, Tensor, resource
 from .basic import const_op
-from .registry import HOST, OpDef
+from .kernels import HOST
+from .op_def import OpDef
 
 # A shape has few entries; a longer vector is data.
 _MOST = 256

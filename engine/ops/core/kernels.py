@@ -11,6 +11,9 @@ import numpy as np
 from ...errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
 from ...graph import DType, TensorSpec, as_dtype
 
+HOST = np  # the array library of the host
+HOST_TYPE = "cpu"  # its type among devices
+
 Kernel: TypeAlias = Callable[..., Any]
 # By the name of an input, or of an attribute that is an element type: those that a kernel is for.
 Constraints: TypeAlias = Mapping[str, frozenset[DType]]

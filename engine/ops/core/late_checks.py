@@ -15,7 +15,7 @@ from typing import Any
 
 from ...graph import Array, Operation
 from ...late import later
-from .registry import HOST
+from .kernels import HOST
 
 _located = later("laminar.engine.ops.core.failures", "located")
 _MOST = 1000  # then the host looks, so that what checks refer to can go

@@ -7,7 +7,8 @@ from typing import Any
 from ...errors import ShapeError
 from ...graph import Array, OpView, Tensor, TensorShape, TensorSpec
 from .convert import convert_to_tensor
-from .registry import Grads, KernelContext, define
+from .op_def import Grads, KernelContext
+from .registry import define
 from .traits import Traits, Work
 
 

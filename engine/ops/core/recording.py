@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ...graph import Tensor
-from .registry import OpDef
+from .op_def import OpDef
 
 
 class Record(NamedTuple):

@@ -13,7 +13,8 @@ from ... import checkpoint
 from ...errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError
 from ...graph import ANY, STRING, Array, TensorShape, TensorSpec, as_dtype, string, unknown_shape
 from ...io.places import local_path, make_folder
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from ..state.variable import fetched
 
 

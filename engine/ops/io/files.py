@@ -13,7 +13,8 @@ from ...graph import STRING, Array, Tensor, TensorSpec, string
 from ...io.places import local_path
 from ...io.records import open_input
 from ..core.convert import convert_to_tensor
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from ..text.string import collect
 
 

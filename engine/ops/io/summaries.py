@@ -22,7 +22,8 @@ from ...io.summaries import (
     text_value,
 )
 from ...resources import summary_writing
-from ..core.registry import KernelContext, OpDef, define, no_gradient
+from ..core.op_def import KernelContext, OpDef
+from ..core.registry import define, no_gradient
 
 Maker = Callable[..., Sequence[SummaryValue]]
 

@@ -21,7 +21,8 @@ from ..array.index import get_item
 from ..array.join import concat
 from ..array.shape import dim_of
 from ..core.basic import constant, ones_like, zeros_like
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from ..math.arithmetic import add, divide, multiply, reciprocal, square, subtract
 from ..math.cast import cast
 from ..math.compare import equal, where

@@ -15,7 +15,8 @@ from ..array.broadcast import broadcast_to, sum_to
 from ..array.creation import eye
 from ..array.shape import dim_of
 from ..core.arrays import computing_dtype
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import conjugate
 
 

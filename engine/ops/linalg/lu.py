@@ -11,7 +11,8 @@ from ..array.along import take_along_axis
 from ..array.axes import expand_dims
 from ..array.diagonal import tril, triu
 from ..array.sort import argsort
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import add
 from .matmul import adjoint, matmul
 from .solve import MATRIX, identity_like, lead, matrix_dims, triangular_solve

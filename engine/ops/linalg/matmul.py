@@ -10,7 +10,9 @@ from ...errors import ShapeError
 from ...graph import NUMERIC, Array, OpView, Tensor, TensorShape, TensorSpec, broadcast_shapes
 from ...late import later
 from ..core.arrays import rounded, widened
-from ..core.registry import HOST, Grads, define
+from ..core.kernels import HOST
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import conjugate
 
 # So many multiplications are worth all threads, whose wait for more work slows down what follows.

@@ -20,7 +20,8 @@ from ..array.index import get_item
 from ..array.join import concat
 from ..array.shape import dim_of
 from ..core.basic import zeros_like
-from ..core.registry import Grads, OpDef, define
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define
 from .matmul import adjoint
 from .solve import MATRIX, square_side
 

@@ -13,7 +13,8 @@ from ..array.broadcast import unbroadcast
 from ..array.index import get_item
 from ..array.padding import pad
 from ..array.shape import dim_of, reshape
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import conjugate, multiply
 from .einsum import einsum_explicit
 from .matmul import matmul_nd

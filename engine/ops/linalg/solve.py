@@ -27,7 +27,8 @@ from ..array.broadcast import broadcast_like, unbroadcast_batch
 from ..array.creation import eye
 from ..array.diagonal import tril, triu
 from ..array.shape import dim_of
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import add, conjugate, multiply, negative, subtract
 from .matmul import adjoint, matmul
 

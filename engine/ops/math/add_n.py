@@ -8,7 +8,8 @@ from typing import Any
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import NUMERIC, Array, OpView, Tensor, TensorShape, TensorSpec
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 
 
 @define("AddN", dtypes=NUMERIC)

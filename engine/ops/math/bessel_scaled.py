@@ -6,7 +6,7 @@ from typing import Any
 
 from ...graph import FLOATING, OpView, Tensor
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef
+from ..core.op_def import Grads, OpDef
 from .arithmetic import sign
 
 

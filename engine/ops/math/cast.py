@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...graph import DENSE, Array, DType, OpView, Tensor, TensorSpec, as_dtype
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..core.traits import Traits, Work
 
 # There NumPy does what Cast says; elsewhere its loops differ from each other.

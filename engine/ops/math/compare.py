@@ -21,7 +21,8 @@ from ...graph import (
 from ..array.broadcast import unbroadcast
 from ..core.basic import zeros_like
 from ..core.elementwise import ElementwiseOp, elementwise
-from ..core.registry import Grads, OpDef, define
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define
 from ..core.traits import Traits
 
 _ORDERED = REAL | BOOLEAN

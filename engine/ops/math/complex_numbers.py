@@ -23,7 +23,8 @@ from ...graph import (
 )
 from ..core.basic import zeros_like
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef, define
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define
 from ..core.scalars import array_scalars
 from .arithmetic import absolute, conjugate
 from .cast import cast

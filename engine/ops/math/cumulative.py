@@ -17,7 +17,8 @@ from ..core.arrays import computing_dtype
 from ..core.basic import zeros_like
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
-from ..core.registry import Grads, OpDef, define
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define
 from .arithmetic import conjugate, multiply, negative, subtract
 from .compare import equal, where
 from .elementary import exp, expm1

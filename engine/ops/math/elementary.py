@@ -18,7 +18,7 @@ from ...errors import InvalidArgumentError
 from ...graph import FLOATING, INEXACT, EagerTensor, GraphTensor, OpView, Tensor, value_of
 from ..core.basic import const_op, ones_like, zeros_like
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef
+from ..core.op_def import Grads, OpDef
 from ..core.traits import Traits
 from .arithmetic import absolute, conjugate
 from .cast import cast

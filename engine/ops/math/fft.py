@@ -14,7 +14,8 @@ from ...graph import COMPLEX, Array, Dim, OpView, Tensor, TensorSpec, float32, f
 from ..array.creation import arange
 from ..array.shape import dim_of
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .arithmetic import add, conjugate, divide, multiply
 from .cast import cast
 from .compare import equal, logical_or, where

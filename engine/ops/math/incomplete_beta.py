@@ -14,7 +14,7 @@ from typing import Any
 
 from ...graph import FLOATING, Array, OpView, Tensor
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef
+from ..core.op_def import Grads, OpDef
 from . import elementary
 from .gamma import lgamma
 from .incomplete_gamma import in_double_pairs, log1p_less_x, slope_of, stirling

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...graph import FLOATING, Array, OpView, Tensor
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef
+from ..core.op_def import Grads, OpDef
 from . import elementary
 from .gamma import _STIRLING, digamma, lgamma
 from .special import erfc, polynomial

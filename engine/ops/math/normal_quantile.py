@@ -6,7 +6,7 @@ import math
 
 from ...graph import FLOATING
 from ..core.elementwise import elementwise
-from ..core.registry import OpDef
+from ..core.op_def import OpDef
 from .elementary import exp
 
 _ROOT = math.sqrt(math.tau)

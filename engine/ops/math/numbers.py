@@ -26,7 +26,8 @@ from ..array.broadcast import unbroadcast
 from ..core.arrays import computing_dtype
 from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef, define
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define
 from ..core.traits import Traits
 from .arithmetic import maximum, sign
 from .compare import equal, greater, is_finite, less, logical_or, where

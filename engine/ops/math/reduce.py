@@ -43,7 +43,9 @@ from ..array.shape import dim_of, reshape_to_shape, shape_of, size_of
 from ..core.arrays import greatest, rounded, summed, widened
 from ..core.basic import constant, zeros_like
 from ..core.entries import known_value
-from ..core.registry import HOST, Gradient, Grads, OpDef, define, no_gradient, register
+from ..core.kernels import HOST
+from ..core.op_def import Gradient, Grads, OpDef
+from ..core.registry import define, no_gradient, register
 from .arithmetic import add, conjugate, divide, multiply, subtract
 from .cast import cast
 from .compare import equal, is_finite, where

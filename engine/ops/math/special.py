@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 from ...graph import Array
-from ..core.registry import HOST
+from ..core.kernels import HOST
 
 Kernel: TypeAlias = Callable[[Any, Array], Array]
 

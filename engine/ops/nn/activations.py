@@ -14,7 +14,7 @@ from ... import ops
 from ...graph import FLOATING, REAL, DType, OpView, Tensor
 from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef
+from ..core.op_def import Grads, OpDef
 from ..math.arithmetic import absolute, minimum, sign
 
 

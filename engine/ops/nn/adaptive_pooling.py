@@ -8,7 +8,8 @@ from typing import Any
 from ...errors import ShapeError
 from ...graph import REAL, Array, Dim, OpView, Tensor, TensorSpec
 from ..core.arrays import computing_dtype
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .resample import resample
 from .windows import per_axis
 

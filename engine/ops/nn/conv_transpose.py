@@ -7,7 +7,8 @@ from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import FLOATING, Array, Dim, OpView, Tensor, TensorSpec, tensor_like
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .convolution import conv, conv_kernel_grad, scatter_windows, spatial_axes
 from .windows import (
     Geometry,

@@ -12,7 +12,9 @@ from ...errors import ShapeError, UnimplementedError
 from ...graph import INTEGER, Array, OpView, Tensor, TensorShape, TensorSpec, float32, float64
 from ..array.axes import expand_dims
 from ..array.runs import combined_by_row
-from ..core.registry import HOST, Grads, define
+from ..core.kernels import HOST
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import multiply
 
 # Stands for the logarithm of 0: so low that it never matters beside a possible path, and finite, so

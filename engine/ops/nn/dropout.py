@@ -23,7 +23,8 @@ from ..array.shape import dims_of
 from ..core.arrays import computing_dtype
 from ..core.checks import check
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.cast import cast
 from ..math.compare import logical_and, where
 from ..random.draws import random_uniform

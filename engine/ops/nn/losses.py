@@ -18,8 +18,10 @@ from ...graph import (
 from ..array.axes import expand_dims
 from ..core.basic import ones_like
 from ..core.elementwise import elementwise
+from ..core.kernels import HOST
 from ..core.late_checks import require
-from ..core.registry import HOST, Grads, OpDef, define, no_gradient
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define, no_gradient
 from ..math.arithmetic import add, multiply, negative, subtract
 from ..math.elementary import sigmoid
 from ..math.reduce import reduce_sum

@@ -30,7 +30,8 @@ from ..array.broadcast import broadcast_like, sum_to
 from ..array.shape import size_of
 from ..core.arrays import computing_dtype
 from ..core.basic import constant
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import add, divide, multiply, negative, square, subtract
 from ..math.cast import cast
 from ..math.elementary import rsqrt

@@ -12,7 +12,8 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...graph import FLOATING, REAL, Array, Dim, OpView, Tensor, TensorSpec
 from ..array.shape import runtime_shape
 from ..core.arrays import computing_dtype
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from .windows import (
     Geometry,
     Padding,

@@ -26,7 +26,8 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...graph import DENSE, FLOATING, Array, Dim, DType, OpView, Tensor, TensorSpec, canonical_axis
 from ..array.shape import dim_of, runtime_shape
 from ..core.arrays import computing_dtype
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 
 
 def _linear(t: Array) -> Array:

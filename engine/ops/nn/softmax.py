@@ -7,7 +7,8 @@ from typing import Any
 from ... import ops
 from ...graph import FLOATING, Array, Axes, OpView, Tensor, TensorSpec, canonical_axes
 from ..core.arrays import greatest, rounded, summed, widened
-from ..core.registry import Grads, OpDef, define
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define
 from ..math.arithmetic import multiply, subtract
 
 

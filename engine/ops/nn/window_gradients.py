@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...graph import OpView, Tensor
-from ..core.registry import Grads, OpDef
+from ..core.op_def import Grads, OpDef
 from .windows import spatial_dims
 
 

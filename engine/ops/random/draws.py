@@ -33,7 +33,8 @@ from ...graph import (
 from ..array.creation import arange
 from ..array.shape import is_open, reshape_to_shape, runtime_shape, split_shape
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, OpDef, define, no_gradient
+from ..core.op_def import Grads, OpDef
+from ..core.registry import define, no_gradient
 from ..math.arithmetic import add, multiply, subtract
 from ..math.cast import cast
 from ..math.reduce import reduce_prod

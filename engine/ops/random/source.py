@@ -9,7 +9,8 @@ import numpy as np
 
 from ...graph import Array, TensorSpec, resource, uint32
 from ..core.effects import HANDLE, held
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from .random_state import initial_state
 
 

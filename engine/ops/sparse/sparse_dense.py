@@ -26,7 +26,8 @@ from ..array.search import nonzero
 from ..array.shape import shape_of, static_shape
 from ..core.basic import constant, zeros_like
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import subtract
 from ..math.cast import cast_op
 from ..math.compare import not_equal

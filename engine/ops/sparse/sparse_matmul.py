@@ -14,7 +14,8 @@ from ..array.index import get_item
 from ..array.shape import static_shape
 from ..core.arrays import computing_dtype
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define
+from ..core.op_def import Grads
+from ..core.registry import define
 from ..math.arithmetic import conjugate, multiply
 from ..math.reduce import reduce_sum
 from .sparse_places import check_places

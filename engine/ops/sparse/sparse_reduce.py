@@ -13,7 +13,8 @@ from ..array.gather import gather_nd
 from ..array.shape import static_shape
 from ..core.arrays import computing_dtype
 from ..core.convert import convert_to_tensor
-from ..core.registry import Grads, define, no_gradient
+from ..core.op_def import Grads
+from ..core.registry import define, no_gradient
 from ..math.arithmetic import multiply
 from .sparse_places import check_places, groups_of, kept_axes
 from .sparse_values import SparseValues, as_sparse, check_sparse, sparse_specs

@@ -22,7 +22,8 @@ from ...graph import (
 )
 from ...resources.accumulators import Accumulator, DenseAccumulator, SparseAccumulator
 from ..core.effects import HANDLE, held, plain_shape, wait
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 
 def _handle_spec(who: str, dtype: str, reduction: str) -> TensorSpec:

@@ -11,7 +11,8 @@ from ...graph import STRING, Array, TensorSpec, string
 from ...resources.queues import Queue
 from ...resources.tables import Table
 from ..core.effects import HANDLE
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 
 @define("ResourceState", dtypes={"handle": HANDLE}, read_only=True)

@@ -10,7 +10,8 @@ from ...errors import DTypeError, InvalidArgumentError
 from ...graph import ANY, Array, TensorSpec, as_dtype, resource, unknown_shape
 from ...resources.kept_tensors import TensorHandle
 from ..core.effects import HANDLE
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 
 @define("GetSessionHandle", dtypes={"x": ANY}, stateful=True)

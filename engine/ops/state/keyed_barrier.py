@@ -22,7 +22,8 @@ from ...graph import (
 from ...resources.barriers import Barrier, Whole
 from ...resources.batches import stack_batch
 from ..core.effects import HANDLE, component_specs, held, plain_shape, wait
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 Types = tuple[DType, ...]
 Shapes = tuple[TensorShape, ...]

@@ -15,7 +15,8 @@ from ...errors import LaminarError
 from ...graph import TensorSpec, bool_, resource
 from ...resources.mutexes import Lease, Mutex
 from ..core.effects import HANDLE, held, wait
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 
 @define("Mutex", stateful=True)

@@ -29,7 +29,8 @@ from ...graph import (
 from ...resources.batches import Element, split_batch, stack_batch
 from ...resources.queues import FIFO, Priority, Queue, RandomShuffle, check_room
 from ..core.effects import HANDLE, component_specs, held, plain_shape, wait
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 Names = tuple[str, ...]
 Shapes = tuple[TensorShape, ...]

@@ -22,7 +22,8 @@ from ...resources.readers import (
     whole_files,
 )
 from ..core.effects import HANDLE, held, wait
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from ..text.string import collect
 
 _FORMATS: dict[str, Callable[..., Format]] = {

@@ -12,7 +12,8 @@ from ...errors import InvalidArgumentError, MissingFileError
 from ...graph import Array, TensorSpec, string
 from ...io.places import local_path
 from ...io.records import check_compression, read_records
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from ..text.string import collect
 
 

@@ -8,7 +8,8 @@ from ...errors import DTypeError, ShapeError
 from ...graph import ANY, INTEGER, Array, TensorShape, TensorSpec, as_dtype, resource
 from ...resources.stacks import Stack
 from ..core.effects import HANDLE
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 
 @define("TensorStack", dtypes={"max_size": INTEGER}, stateful=True)

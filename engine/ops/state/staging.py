@@ -11,7 +11,8 @@ from ...graph import INTEGER, Array, DType, TensorShape, TensorSpec, int32, int6
 from ...resources.batches import Element
 from ...resources.staging import MapStagingArea, StagingArea
 from ..core.effects import HANDLE, component_specs, held, wait
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 Types = tuple[DType, ...]
 Shapes = tuple[TensorShape, ...]

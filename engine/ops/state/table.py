@@ -22,7 +22,8 @@ from ...io.places import local_path
 from ...io.records import open_input
 from ...resources.tables import Table
 from ..core.effects import HANDLE, held
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from ..text.string import collect
 
 NO_AXES = TensorShape(())

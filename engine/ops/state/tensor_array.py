@@ -31,7 +31,8 @@ from ...resources.batches import show_shape
 from ...resources.tensor_arrays import TensorArray
 from ..core.effects import HANDLE, plain_shape
 from ..core.gradient_pass import pass_name
-from ..core.registry import Grads, KernelContext, define, no_gradient
+from ..core.op_def import Grads, KernelContext
+from ..core.registry import define, no_gradient
 
 _FLOW = TensorSpec((), float32)
 _FLOWS = frozenset({float32})

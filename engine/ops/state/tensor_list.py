@@ -17,7 +17,8 @@ import numpy as np
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...graph import ANY, INTEGER, Array, TensorShape, TensorSpec, as_dtype, int32, resource
 from ..core.effects import HANDLE
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 
 _LIST = TensorSpec((), resource)
 _MOST = 1 << 24  # places that are reserved at once

@@ -31,8 +31,10 @@ from ...graph import (
     resource,
     stack,
 )
+from ..core.kernels import HOST
+from ..core.op_def import Grads, OpDef
 from ..core.recording import notify, recorders
-from ..core.registry import HOST, Grads, OpDef, define, no_gradient
+from ..core.registry import define, no_gradient
 from ..core.traits import Traits, Work
 
 _RESOURCE = frozenset({resource})

@@ -10,7 +10,8 @@ import numpy as np
 from ...errors import DTypeError, ShapeError
 from ...graph import ANY, INTEGER, Array, TensorShape, TensorSpec, as_dtype
 from ..core.effects import HANDLE
-from ..core.registry import KernelContext, define, no_gradient
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from .variable import VariableStore, one_lock
 
 

@@ -16,7 +16,9 @@ from ...errors import (
 from ...graph import ANY, FLOATING, INTEGER, NUMERIC, Array, TensorShape, TensorSpec, as_dtype
 from ..array.positions import rows_of, write
 from ..core.effects import HANDLE
-from ..core.registry import HOST, KernelContext, define, no_gradient
+from ..core.kernels import HOST
+from ..core.op_def import KernelContext
+from ..core.registry import define, no_gradient
 from .variable import VariableStore, one_lock
 
 MODES = ("update", "add", "sub", "mul", "div", "min", "max")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import DType, Operation, bool_
-from ...ops.core.registry import OpDef
+from ...ops.core.op_def import OpDef
 from ...ops.nn.gelu import gelu, gelu_slope
 from .writing import Writer, refused
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...ops.core.registry import OpDef, lookup
+from ...ops.core.op_def import OpDef
+from ...ops.core.registry import lookup
 
 _SAME = (
     "Abs Acos Acosh Add Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos "

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph import Graph, GraphTensor, TensorShape
 from ...ops.core.entries import known_value
-from ...ops.core.registry import OpDef
+from ...ops.core.op_def import OpDef
 from ...ops.state import variable as variables
 from .graph_def import Node
 

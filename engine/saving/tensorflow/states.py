@@ -12,7 +12,8 @@ from ...graph import GraphTensor, TensorShape, resource
 from ...ops.array.join import concat, unstack
 from ...ops.core.basic import const_op, constant, group, identity, placeholder_op
 from ...ops.core.checks import check
-from ...ops.core.registry import OpDef, lookup
+from ...ops.core.op_def import OpDef
+from ...ops.core.registry import lookup
 from ...ops.io import checkpoints, summaries
 from ...ops.math.cast import cast
 from ...ops.random import draws

@@ -11,7 +11,7 @@ import numpy as np
 import laminar
 from laminar.engine.errors import UnimplementedError
 from laminar.engine.functions import ConcreteFunction, Function
-from laminar.engine.functions.concrete import is_resource
+from laminar.engine.functions.captures import is_resource
 from laminar.engine.graph import GraphTensor, TensorSpec, string
 from laminar.engine.io.atomic import atomic_write
 from laminar.engine.passes import needed_operations

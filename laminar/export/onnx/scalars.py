@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from laminar.engine.graph import DType, Operation, as_dtype, bool_
-from laminar.engine.ops.core.registry import OpDef
+from laminar.engine.ops.core.op_def import OpDef
 from laminar.engine.ops.nn.gelu import gelu
 
 from .table import Nodes, is_half, refused

@@ -16,7 +16,8 @@ from laminar.engine.errors import DTypeError
 from laminar.engine.graph import DType, EagerTensor, Graph, Tensor, as_dtype
 from laminar.engine.ops.array.axes import transpose
 from laminar.engine.ops.core.basic import placeholder
-from laminar.engine.ops.core.registry import OpDef, all_ops, lookup
+from laminar.engine.ops.core.op_def import OpDef
+from laminar.engine.ops.core.registry import all_ops, lookup
 
 from ...sampling import examples
 from ..ops.native import run_native

@@ -13,8 +13,9 @@ from laminar import engine as eng
 from laminar.engine.errors import InternalError, InvalidArgumentError, NoGradientError
 from laminar.engine.gradients.backprop import backpropagate
 from laminar.engine.graph import FLOATING, EagerTensor, OpView, Tensor, TensorSpec
+from laminar.engine.ops.core.op_def import Grads
 from laminar.engine.ops.core.recording import Record
-from laminar.engine.ops.core.registry import Grads, define
+from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.arithmetic import add, multiply
 from laminar.engine.ops.math.elementary import exp
 from tests.engine import programs

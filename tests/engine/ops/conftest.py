@@ -17,7 +17,8 @@ import pytest
 from laminar.engine.gradients import backprop
 from laminar.engine.graph import TensorSpec
 from laminar.engine.ops.core import dispatch
-from laminar.engine.ops.core.registry import OpDef, no_gradient
+from laminar.engine.ops.core.op_def import OpDef
+from laminar.engine.ops.core.registry import no_gradient
 
 from . import harness
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.core.registry import OpDef, all_ops, lookup, no_gradient
+from laminar.engine.ops.core.op_def import OpDef
+from laminar.engine.ops.core.registry import all_ops, lookup, no_gradient
 
 from .conftest import Coverage
 

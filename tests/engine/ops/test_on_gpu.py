@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from laminar.engine.devices import GpuDevice
-from laminar.engine.ops.core.registry import OpDef
+from laminar.engine.ops.core.op_def import OpDef
 from tests.engine.cuda.strict_cupy import StrictCupy
 from tests.engine.runtime.fake_gpu import real_or_fake_gpu
 

@@ -14,7 +14,8 @@ from laminar.engine.compiler.codegen.scalars import FUNCTIONS, write
 from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.ir.recording_scalars import NATIVE_FUNCTIONS, RecordingScalars, record
 from laminar.engine.graph import DType, TensorSpec, as_dtype, bool_, int32
-from laminar.engine.ops.core.registry import OpDef, all_ops
+from laminar.engine.ops.core.op_def import OpDef
+from laminar.engine.ops.core.registry import all_ops
 from laminar.engine.ops.core.scalars import Scalars
 
 from ..modules import Array, elementwise

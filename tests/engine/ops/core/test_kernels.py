@@ -11,7 +11,8 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
 from laminar.engine.graph import ANY, TensorSpec
-from laminar.engine.ops.core.registry import OpDef, define
+from laminar.engine.ops.core.op_def import OpDef
+from laminar.engine.ops.core.registry import define
 from tests.engine.runtime.fake_gpu import registered
 from tests.engine.runtime.test_devices import FakeDevice
 

@@ -11,7 +11,8 @@ import pytest
 from laminar import engine
 from laminar.engine.errors import DTypeError, InvalidArgumentError, LaminarError, ShapeError
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.core.registry import OpDef, op_names
+from laminar.engine.ops.core.op_def import OpDef
+from laminar.engine.ops.core.registry import op_names
 
 
 def op_that_gives(result: Any, specs: Any, how: str) -> OpDef:
