@@ -25,6 +25,7 @@ from .dtypes import bfloat16 as bfloat16
 from .dtypes import bool_ as bool_
 from .dtypes import complex64 as complex64
 from .dtypes import complex128 as complex128
+from .dtypes import finfo as finfo
 from .dtypes import float16 as float16
 from .dtypes import float32 as float32
 from .dtypes import float64 as float64

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from ..errors import DTypeError
@@ -122,7 +121,7 @@ class DType(str):
             whole = np.iinfo(self.numpy)
             return int(whole.min), int(whole.max)
         if self in FLOATING:
-            real: Any = ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]  # it has no types
+            real = finfo(self)
             return self.as_numpy_dtype(real.min), self.as_numpy_dtype(real.max)
         raise DTypeError(f"{self} has no least and no greatest number")
 
@@ -170,12 +169,25 @@ DENSE = NUMERIC | BOOLEAN
 STRING = frozenset({string})
 ANY = DENSE | STRING
 
-_NUMPY: dict[str, np.dtype[Any]] = {d: np.dtype(str(d)) for d in DENSE - {bfloat16}}
-_NUMPY[bfloat16] = np.dtype(ml_dtypes.bfloat16)
+
+class _NumpyTypes(dict[str, np.dtype[Any]]):
+    """NumPy's types by name; its package of narrow floats is loaded for bfloat16 alone."""
+
+    def __missing__(self, name: str) -> np.dtype[Any]:
+        if name != bfloat16:
+            raise KeyError(name)
+        import ml_dtypes  # most programs have no use for it
+
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        self[name], _BY_NUMPY[found] = found, bfloat16
+        return found
+
+
+_NUMPY = _NumpyTypes((d, np.dtype(str(d))) for d in DENSE - {bfloat16})
 _NUMPY[string] = _NUMPY[resource] = np.dtype(object)
 
 _BY_NAME: dict[str, DType] = {str(d): d for d in [*DENSE, string, resource]}
-_BY_NUMPY: dict[Any, DType] = {_NUMPY[d]: d for d in DENSE}
+_BY_NUMPY: dict[Any, DType] = {_NUMPY[d]: d for d in DENSE - {bfloat16}}
 _ALIASES: dict[Any, DType] = {
     "half": float16,
     "float": float32,
@@ -218,6 +230,15 @@ BY_NUMBER: dict[int, DType] = {
 NUMBERS = {dtype: number for number, dtype in BY_NUMBER.items()}
 
 
+def finfo(dtype: DType) -> Any:
+    """The limits of a floating type, as np.finfo has them: `max`, `tiny`, `eps`."""
+    if dtype != bfloat16:
+        return np.finfo(dtype.numpy)
+    import ml_dtypes  # most programs have no use for it
+
+    return ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # it has no types
+
+
 def as_dtype(value: Any) -> DType:
     """The DType that a name, a NumPy dtype, a Python type or another library's dtype means.
 
@@ -231,6 +252,8 @@ def as_dtype(value: Any) -> DType:
     if type(value) is DType:
         return value
     if isinstance(value, str) and value in _BY_NAME:
+        if value == bfloat16:
+            _NUMPY[bfloat16]  # NumPy takes the name from now on
         return _BY_NAME[value]
     try:
         if value in _ALIASES:
@@ -249,6 +272,8 @@ def as_dtype(value: Any) -> DType:
     if found is not None:
         if found in _BY_NUMPY:
             return _BY_NUMPY[found]
+        if found.kind == "V" and found == _NUMPY[bfloat16]:
+            return bfloat16
         if found.kind in "OSU":
             return string
     raise DTypeError(

@@ -263,7 +263,7 @@ def import_graph(
     def fill(
         bodies: BodyReader, function: Message, inner: Graph, names: Sequence[str]
     ) -> list[GraphTensor | Operation]:
-        body = GraphDef()
+        body = GraphDef(type(graph_def.message)())
         body.message.node.extend(function.node)
         read = _Reading(bodies, lookup, loop, allow_internal)
         return _add_nodes(inner, body, read, as_input, {}, names, "")

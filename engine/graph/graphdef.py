@@ -1,7 +1,8 @@
 """GraphDef: a graph as data, for files, other processes and other languages.
 
 The messages stand in proto/graph.proto; this module alone touches protobuf, and loads it on first
-use. exchange.py writes graphs as such data, and reads it.
+use. exchange.py writes graphs as such data, and reads it; it reads what io/graph_messages.py read,
+too, which needs no protobuf.
 """
 
 from __future__ import annotations

@@ -93,8 +93,7 @@ def inline_library(
         ResourceExhaustedError: written out it would have too many inputs.
     """
     message = graph_def.message
-    found = type(graph_def)()
-    found.message.versions.CopyFrom(message.versions)
+    found = GraphDef(type(message)())
     outputs: dict[str, list[str]] = {}  # of a call, the tensors that its outputs are
     members: dict[str, list[str]] = {}  # of a call, the nodes of its copy
     for node in message.node:
@@ -122,7 +121,9 @@ def _written_out(
 ) -> Iterator[Any]:
     function = library.get(node.op)
     if function is None:
-        yield node
+        copy = type(node)()
+        copy.CopyFrom(node)
+        yield copy
         return
     data = [text for text in node.input if not text.startswith("^")]
     controls = [text for text in node.input if text.startswith("^")]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.models import Model
+from laminar.export import Exported
 from laminar.tree import flatten
 
 from .arrays import FORMATS, as_data, read_array, write_results
@@ -50,7 +50,7 @@ def caller(model: Any, endpoint: str | None = None, batch_size: int = 32) -> Cal
     Raises:
         InvalidArgumentError: there is no such endpoint; by what is returned, it takes other inputs.
     """
-    if isinstance(model, Model):
+    if not isinstance(model, Exported):
         if endpoint is not None:
             raise InvalidArgumentError("a model has no endpoints", remedy="leave out --endpoint")
         if batch_size < 1:

@@ -1,10 +1,9 @@
-"""What people read, printed: this module owns rich, which is loaded when something is."""
+"""What people read, printed: this module owns rich, which is loaded when a table is."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from .found import Rows
 
@@ -13,16 +12,16 @@ _WIDE = 10_000  # of what is printed to a file: nothing is broken there
 
 def show(parts: Sequence[str | Rows]) -> None:
     """Print texts and tables; what files name is no markup."""
-    from rich.console import Console
-
-    is_terminal = sys.stdout.isatty()
-    console = Console(highlight=False, width=None if is_terminal else _WIDE)
     for part in parts:
-        console.print(part if isinstance(part, str) else _table(part), markup=False)
+        if isinstance(part, str):
+            print(part)
+        else:
+            _print_table(part)
 
 
-def _table(rows: Rows) -> Any:
+def _print_table(rows: Rows) -> None:
     from rich.box import SIMPLE_HEAD
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -33,4 +32,5 @@ def _table(rows: Rows) -> Any:
         found.add_column(title, justify="left" if i < rows.left else "right", overflow="fold")
     for row in rows.rows:
         found.add_row(*(Text(cell) for cell in row))
-    return found
+    is_terminal = sys.stdout.isatty()
+    Console(highlight=False, width=None if is_terminal else _WIDE).print(found, markup=False)

@@ -29,6 +29,7 @@ from laminar.engine.graph import (
     value_of,
 )
 from laminar.engine.graph.graphdef import GraphDef
+from laminar.engine.io.graph_messages import read_graph
 from laminar.engine.ops.core.arrays import to_array
 from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -433,7 +434,7 @@ def _read(archive: ArchiveReader, config: dict[str, Any], jit_compile: bool | st
     for name, about in config["endpoints"].items():
         if not name.isidentifier() or name.startswith("_"):
             raise refused(f"{archive.name}: {name[:80]!r} cannot be the name of an endpoint")
-        graph_def = GraphDef.from_bytes(archive.asset(f"{name}.graph"))
+        graph_def = GraphDef(read_graph(archive.asset(f"{name}.graph")))
         check_operations(graph_def, DataLossError, f"{archive.name}: {name}")
         endpoints[name] = Endpoint(name, about, graph_def, state, arrays, jit_compile)
     objects = config.get(OBJECTS, [])

@@ -17,17 +17,16 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, BinaryIO
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
 from laminar.engine.errors import DTypeError
+from laminar.engine.graph import bfloat16
 
 from .window import ALIGNMENT
 
 Array = npt.NDArray[Any]
 
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _PAGE = 1 << 16
 _LARGE = 1 << 14  # bytes; smaller arrays are copied by h5py
 
@@ -90,7 +89,7 @@ class Hdf5Image:
             DTypeError: its elements are neither integers, floats, bool nor bfloat16.
         """
         array = np.asarray(value)
-        is_bfloat16 = array.dtype == _BFLOAT16
+        is_bfloat16 = array.dtype == bfloat16.numpy
         if is_bfloat16:
             array = array.view("V2")
         elif array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -28,6 +27,7 @@ from laminar.engine.errors import (
     MissingFileError,
     NotFoundError,
 )
+from laminar.engine.graph import bfloat16
 from laminar.engine.late import later
 
 from .hdf5_file import Hdf5File, StoredArray
@@ -46,7 +46,6 @@ Array = npt.NDArray[Any]
 # Arrays of one object: in order (named "0", "1", ...), or by name.
 Variables = Iterable[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
 
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _TEXT = np.dtype(object)
 
 
@@ -101,8 +100,8 @@ class WeightsReader(Mapping[str, Array], Closing):
             self._stack = stack.pop_all()
 
     def __getitem__(self, path: str) -> Array:
-        dtype = self.spec(path).dtype
-        return self._file.read(path).view(dtype) if dtype == _BFLOAT16 else self._file.read(path)
+        spec, array = self.spec(path), self._file.read(path)
+        return array.view(spec.dtype) if array.dtype.kind == "V" else array
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._specs)
@@ -170,7 +169,7 @@ class WeightsReader(Mapping[str, Array], Closing):
     def _spec(self, array: StoredArray) -> ArraySpec:
         if array.element.kind is Kind.OPAQUE:
             if array.element.dtype.itemsize == 2 and array.attributes.get("dtype") == "bfloat16":
-                return ArraySpec(array.shape, _BFLOAT16)
+                return ArraySpec(array.shape, bfloat16.numpy)
             raise refused(
                 f"{self._name}: {array.path}: its elements are {array.element.dtype.itemsize} "
                 "opaque bytes that no attribute declares to be bfloat16"

@@ -28,7 +28,7 @@ import laminar
 served = laminar.export.load(sys.argv[1])
 y = np.asarray(served.serve(np.load(sys.argv[2])))
 loaded = sorted(name for name in sys.modules if name.split(".")[0] == "laminar")
-heavy = {"llvmlite", "h5py", "jax", "cupy"}
+heavy = {"llvmlite", "h5py", "jax", "cupy", "google", "ml_dtypes"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
 rooms = {name.split(".")[1] for name in loaded if "." in name}
 assert rooms == {"engine", "export", "saving"}, rooms
@@ -37,6 +37,34 @@ beyond = {"autograph", "compiler", "devices", "functions", "gradients", "passes"
 assert not inside & beyond, inside & beyond
 assert len(loaded) <= int(sys.argv[3]), (len(loaded), loaded)
 np.save(sys.argv[4], y)
+"""
+
+# With NumPy alone, as on a small machine: what else laminar asks for cannot be imported.
+ALONE = """
+import os
+import sys
+
+os.environ.pop("LAMINAR_FALLBACK", None)
+
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {
+            "google", "grpc", "h5py", "llvmlite", "ml_dtypes", "rich", "tqdm"
+        }:
+            raise ModuleNotFoundError(f"no module {name}")
+
+sys.meta_path.insert(0, Absent())
+import numpy as np
+import laminar
+from laminar.commands import main
+
+path, x, y = sys.argv[1:]
+served, given = laminar.export.load(path), np.load(x)
+for _ in range(3):
+    found = np.asarray(served.serve(given))
+np.save(y, found)
+sys.exit(main(["predict", path, "--input", x]))
 """
 
 
@@ -66,7 +94,7 @@ def convnet() -> Any:
     )
 
 
-@pytest.mark.parametrize(("make", "most"), [(perceptron, 62), (convnet, 74)])
+@pytest.mark.parametrize(("make", "most"), [(perceptron, 63), (convnet, 75)])
 def test_a_first_answer_loads_what_it_needs(make: Any, most: int, tmp_path: Path) -> None:
     model = make()
     model.export(tmp_path / "model.laminar", verbose=False)
@@ -78,6 +106,28 @@ def test_a_first_answer_loads_what_it_needs(make: Any, most: int, tmp_path: Path
     assert not done.returncode, done.stderr
     found = np.load(tmp_path / "y.npy")
     np.testing.assert_allclose(found, model.predict(x, verbose=0), rtol=1e-5, atol=1e-6)
+
+
+def recurrent() -> Any:
+    laminar.set_random_seed(0)
+    return laminar.Sequential([layers.Input((None, 3)), layers.LSTM(4), layers.Dense(2)])
+
+
+@pytest.mark.parametrize("make", [convnet, recurrent])
+def test_loading_and_running_need_numpy_alone(make: Any, tmp_path: Path) -> None:
+    model = make()
+    model.export(tmp_path / "model.laminar", verbose=False)
+    sizes = [5 if n is None else n for n in model.input_shape[1:]]
+    x = rng.normal(size=(4, *sizes)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    files = [tmp_path / name for name in ("model.laminar", "x.npy", "y.npy")]
+    command = [sys.executable, "-c", ALONE, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert not done.returncode, done.stderr
+    expected = model.predict(x, verbose=0)
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected, rtol=1e-4, atol=1e-6)
+    printed = np.array(done.stdout.translate(str.maketrans("[]", "  ")).split(), "float32")
+    np.testing.assert_allclose(printed, expected.ravel(), rtol=1e-4, atol=1e-6)
 
 
 def exported(folder: Path, jit_compile: bool | str = "auto") -> tuple[Exported, Any]:

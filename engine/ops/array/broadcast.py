@@ -19,6 +19,7 @@ from ...graph import (
     TensorSpec,
     broadcast_shapes,
 )
+from ..core.arrays import is_half
 from ..core.op_def import Grads
 from ..core.registry import define
 from ..core.traits import Traits, Work
@@ -27,7 +28,6 @@ from .shape import dims_of, runtime_shape, shape_of
 # Up to so many elements the result is an array of its own rather than a view of what is repeated:
 # the next kernel takes a third of the time on it.
 _FEW = 4096
-_HALVES = ("float16", "bfloat16")
 
 
 @define("BroadcastTo", dtypes={"x": ANY}, traits=Traits(work=Work.COPY))
@@ -71,7 +71,7 @@ def _sum_to_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> A
     lead = x.ndim - len(target)
     axes = [i + lead for i, n in enumerate(target) if n == 1 and x.shape[i + lead] != 1]
     # Half-precision types are summed in float32 and rounded once.
-    wide = xp.float32 if x.dtype in _HALVES else x.dtype
+    wide = xp.float32 if is_half(x.dtype) else x.dtype
     total = xp.sum(x, axis=(*range(lead), *axes), dtype=wide)
     return total.astype(x.dtype, copy=False).reshape(target)
 

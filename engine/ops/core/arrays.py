@@ -12,10 +12,8 @@ from ...graph import (
     DType,
     TensorSpec,
     as_dtype,
-    bfloat16,
     bool_,
     complex64,
-    float16,
     float32,
     int32,
     int64,
@@ -217,17 +215,20 @@ def _kind(dtype: DType) -> int:
 
 # In which type kernels compute, and compare.
 
-HALVES = (float16.numpy, bfloat16.numpy)
+
+def is_half(dtype: np.dtype[Any]) -> bool:
+    """Whether it is float16 or bfloat16, which NumPy knows as two bytes of something."""
+    return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
 def computing_dtype(xp: Any, x: Array) -> Any:
     """float32 for half types, so that a kernel rounds once, at its end; else the type of `x`."""
-    return xp.float32 if x.dtype in HALVES else x.dtype
+    return xp.float32 if is_half(x.dtype) else x.dtype
 
 
 def widened(xp: Any, x: Array) -> Array:
     """Half types as float32, so that a kernel rounds once, at its end; anything else as it is."""
-    return x.astype(xp.float32) if x.dtype in HALVES else x
+    return x.astype(xp.float32) if is_half(x.dtype) else x
 
 
 def rounded(y: Array, dtype: Any) -> Array:
@@ -252,4 +253,4 @@ def greatest(xp: Any, x: Array, axis: tuple[int, ...] | None, keepdims: bool) ->
 
 def in_order(xp: Any, x: Array) -> Array:
     """`x` in a type that is put in order with NaN as the greatest: bfloat16 is not."""
-    return x.astype(xp.float32) if x.dtype == bfloat16.numpy else x
+    return x.astype(xp.float32) if x.dtype.kind == "V" else x

@@ -18,15 +18,14 @@ from ...graph import (
     OpView,
     Tensor,
     TensorSpec,
-    bfloat16,
     broadcast_shapes,
-    float16,
     float32,
     float64,
     int32,
     int64,
     stack,
 )
+from .arrays import is_half
 from .kernels import HOST, HOST_TYPE, hush, restore
 from .op_def import Gradient, Grads, OpDef
 from .recording import notify, recorders
@@ -35,9 +34,6 @@ from .scalars import array_scalars
 from .traits import Traits
 
 _NO_TRAITS = Traits()
-# Half-precision types are computed in float32 and rounded once: NumPy's own half loops are slow,
-# and each step of an expression would round.
-_HALVES = frozenset(d.numpy for d in (float16, bfloat16))
 # Types that Python's numbers take without a further look, if they are no larger than this.
 _OF_NUMBERS = {float: (float32, float64), int: (float32, float64, int32, int64)}
 _SMALL = 60000.0
@@ -135,8 +131,8 @@ class ElementwiseOp(OpDef):
             return
         assert kernel is not None
         assert scalar is not None
-        is_half = dtype.numpy in _HALVES
-        compute, s = (kernel, HOST) if is_half else (scalar, array_scalars(HOST))
+        half = is_half(dtype.numpy)
+        compute, s = (kernel, HOST) if half else (scalar, array_scalars(HOST))
         if self.defaults:
             compute = functools.partial(compute, **self.defaults)
         numbers = {kind: dtype.numpy for kind, taken in _OF_NUMBERS.items() if dtype in taken}
@@ -184,7 +180,9 @@ def elementwise(
     def kernel(xp: Any, *arrays: Array, **attrs: Any) -> Array:
         s = array_scalars(xp)
         half = arrays[0].dtype
-        if half in _HALVES:
+        # Computed in float32 and rounded once: NumPy's own half loops are slow, and each step of an
+        # expression would round.
+        if is_half(half):
             y = scalar(s, *(a.astype(xp.float32) for a in arrays), **attrs)
             return y.astype(half) if y.dtype == xp.float32 else y
         return scalar(s, *arrays, **attrs)

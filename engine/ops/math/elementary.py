@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ...graph import FLOATING, INEXACT, EagerTensor, GraphTensor, OpView, Tensor, value_of
+from ...graph import FLOATING, INEXACT, EagerTensor, GraphTensor, OpView, Tensor, finfo, value_of
 from ..core.basic import const_op, ones_like, zeros_like
 from ..core.elementwise import elementwise
 from ..core.op_def import Grads, OpDef
@@ -74,7 +73,7 @@ def _power_grad(op: OpView, dz: Tensor) -> Grads:
     if x.dtype.is_floating and not _is_at_least_one(y):
         # x**(y - 1) may be too large, or too small, where x**y and the gradient are not.
         size = absolute(slope)
-        least = float(ml_dtypes.finfo(size.dtype.numpy).tiny)  # type: ignore[no-untyped-call]  # of the library
+        least = float(finfo(size.dtype).tiny)
         is_lost = logical_or(logical_not(is_finite(size)), size < least)
         has_other = logical_and(is_lost, logical_and(not_equal(x, zero), is_finite(z)))
         dx = where(has_other, weighted * conjugate(z) / conjugate(where(has_other, x, one)), dx)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import ml_dtypes
-
 from ...graph import (
     FLOATING,
     INTEGER,
@@ -18,6 +16,7 @@ from ...graph import (
     bfloat16,
     bool_,
     broadcast_shapes,
+    finfo,
     float16,
     float32,
     float64,
@@ -152,7 +151,7 @@ def nan_to_num(
         posinf: stands in for infinity; by default the greatest number of the dtype.
         neginf: stands in for minus infinity; by default the least number of the dtype.
     """
-    greatest = float(ml_dtypes.finfo(x.dtype.numpy).max)  # type: ignore[no-untyped-call]  # of the library
+    greatest = float(finfo(x.dtype).max)
     high = greatest if posinf is None else posinf
     low = -greatest if neginf is None else neginf
     return _nan_to_num(x, nan=float(nan), posinf=float(high), neginf=float(low))
