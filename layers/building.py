@@ -36,6 +36,14 @@ class Buildable(Weighted):
         if build is not None and not hasattr(build, "by_calling"):
             cls.build = _build_once(build)  # type: ignore[method-assign]  # wrapped
 
+    @property
+    def path(self) -> str:
+        """The name under which its weights are listed: that of the layers around it, and its own.
+
+        Before it is built, its own alone.
+        """
+        return self._laminar_path or self.name
+
     def build(self, input_shape: Any) -> None:
         """Make the weights for inputs of `input_shape`; by default there are none to make."""
         self._laminar_build_shapes = self._laminar_build_shapes or {"input_shape": input_shape}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn, Unpack
 import numpy as np
 
 from laminar import dtype_policies, ops, regularizers
-from laminar.dtype_policies import DTypePolicyMap, PolicyLike
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import (
     DTypeError,
     FailedPreconditionError,
@@ -23,13 +23,11 @@ from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
-from laminar.engine.state import Variable, autocast, current_scope
+from laminar.engine.state import Variable, autocast
 from laminar.naming import who
-from laminar.quantizers import QuantizationConfig, QuantizationLike
 from laminar.recorded import is_ours
 from laminar.regularizers import RegularizerLike
 from laminar.tree import flatten, map_structure
-from laminar.typing import TensorLike, TensorStructure
 
 from .building import Buildable, legacy_shape
 from .context import CallContext, current
@@ -38,12 +36,14 @@ from .input_spec import check_inputs, check_positional
 from .layer_options import FirstShape
 from .masking import get_mask, set_mask
 from .operation import Operation, infer_outputs, recorded_arguments
-from .quantizing import checked, is_quantized
+from .policies import WithPolicy
+from .quantizing import checked
+from .reporting import Reporting
 from .symbolic import KerasTensor, any_symbolic
 from .updates import plain_graph, with_updates
 
 
-class Layer(Buildable, Operation):
+class Layer(Reporting, WithPolicy, Operation):
     """A computation with weights: derive from it, and write `__init__`, `build` and `call`.
 
     `__init__` stores the arguments, `build(input_shape)` makes the weights with `add_weight`, and
@@ -125,174 +125,6 @@ class Layer(Buildable, Operation):
     def _laminar_is_made(self) -> bool:
         """Whether the constructor of layers has run."""
         return "_laminar_losses" in self.__dict__
-
-    # What it is
-
-    @property
-    def dtype_policy(self) -> Any:
-        """The dtypes of weights and of computation."""
-        return self._laminar_policy
-
-    @dtype_policy.setter
-    def dtype_policy(self, value: PolicyLike | None) -> None:
-        policy = dtype_policies.get(value)
-        mode = policy.quantization_mode
-        quantizes = mode is not None and self.built and not is_quantized(self)
-        if quantizes and mode in ("gptq", "awq"):
-            raise InvalidArgumentError(
-                f"{who(self)}: the policy {policy.name!r} says nothing of the data that the mode "
-                f"{mode!r} looks at",
-                remedy="call quantize(config=...) of the model",
-            )
-        held = self._laminar_own_policy
-        self._laminar_set_policy(policy)
-        if quantizes:
-            try:
-                self.quantize(mode)
-            except BaseException:
-                self._laminar_set_policy(held)
-                raise
-
-    @property
-    def _laminar_own_policy(self) -> Any:
-        """The policy of the layer; of a map of policies by path, its entry."""
-        policy = self._laminar_policy
-        return policy[self.path] if isinstance(policy, DTypePolicyMap) else policy
-
-    def _laminar_set_policy(self, policy: Any) -> None:
-        """Change the policy; of a map of policies by path, the entry of the layer."""
-        if not isinstance(self._laminar_policy, DTypePolicyMap):
-            self._laminar_policy = policy
-            return
-        if self.path in self._laminar_policy:
-            del self._laminar_policy[self.path]
-        self._laminar_policy[self.path] = policy
-
-    @property
-    def quantization_mode(self) -> str | None:
-        """How the weights are kept: None, or a mode such as "int8" after `quantize`."""
-        found: str | None = self._laminar_own_policy.quantization_mode
-        return found
-
-    def quantize(
-        self,
-        mode: str | QuantizationConfig | None = None,
-        type_check: bool = True,
-        config: QuantizationLike | None = None,
-    ) -> None:
-        """Refuse, with UnimplementedError: the layer has no large weight to keep in few bits.
-
-        A class that writes `quantize` gets the mode and its configuration, checked; it makes the
-        variables in `quantized_build` and computes in `quantized_call`.
-        """
-        raise UnimplementedError(
-            f"{who(self)}: quantize() is not written for {type(self).__name__}",
-            remedy="Dense, EinsumDense and Embedding have it; model.quantize() takes those alone",
-        )
-
-    def quantized_build(self, input_shape: Any, mode: str) -> None:
-        """Make the variables of a mode: UnimplementedError where a class does not write it."""
-        raise UnimplementedError(
-            f"{who(self)}: quantized_build() is not written for {type(self).__name__}"
-        )
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of the weights."""
-        return self.variable_dtype
-
-    @property
-    def variable_dtype(self) -> str:
-        """The dtype of the weights."""
-        return str(self._laminar_own_policy.variable_dtype)
-
-    @property
-    def compute_dtype(self) -> str:
-        """The dtype of the computation."""
-        return str(self._laminar_own_policy.compute_dtype)
-
-    @property
-    def input_dtype(self) -> str:
-        """The dtype that inputs are cast to."""
-        return self.compute_dtype
-
-    @property
-    def path(self) -> str:
-        """The name under which its weights are listed: that of the layers around it, and its own.
-
-        Before it is built, its own alone.
-        """
-        return self._laminar_path or self.name
-
-    # Losses
-
-    def add_loss(self, loss: TensorStructure) -> None:
-        """Add a scalar (or several) to the loss of the model that this layer is part of.
-
-        Call it in `call`, with a value computed there.
-
-        Raises:
-            InvalidArgumentError: a symbolic tensor of the functional API.
-        """
-        for value in flatten(loss):
-            if isinstance(value, KerasTensor):
-                raise InvalidArgumentError(
-                    f"{who(self)}: add_loss() takes a value, got the symbolic tensor {value!r}",
-                    remedy="call add_loss() in the call() of a layer, and put that into the model",
-                )
-            if value is not None:
-                added = value if isinstance(value, Tensor) else convert_to_tensor(value)
-                self._laminar_losses.append(added)
-                if current.added_losses is not None:
-                    current.added_losses.append(added)
-                scope = current_scope()
-                if scope is not None and scope.collect_losses:
-                    scope.add_loss(added)
-
-    def add_metric(
-        self, value: TensorLike, name: str | None = None, aggregation: str = "mean"
-    ) -> None:
-        """Report a value of each batch: models log its mean over an epoch, under `name`.
-
-        Call it in `call`, with a value computed there.
-
-        Args:
-            value: a number, or numbers of which the mean is taken.
-            name: what it is called in the logs.
-            aggregation: how batches are put together: "mean".
-
-        Raises:
-            InvalidArgumentError: no name, another aggregation, or a symbolic tensor.
-        """
-        if isinstance(value, KerasTensor):
-            raise InvalidArgumentError(
-                f"{who(self)}: add_metric() takes a value, got the symbolic tensor {value!r}",
-                remedy="call add_metric() in the call() of a layer, and put that into the model",
-            )
-        if name is None or aggregation != "mean":
-            raise InvalidArgumentError(
-                f"{who(self)}: add_metric() needs a name and gives the mean, "
-                f"got name={name!r}, aggregation={aggregation!r}",
-                remedy="for another metric make one in __init__ (self.m = metrics.Sum(name='m')), "
-                "and call self.m.update_state(value) in call()",
-            )
-        self._laminar_reports.append((name, value))
-        self._laminar_has_reported = True
-
-    @property
-    def losses(self) -> list[Any]:
-        """The losses added in the last call, and the penalties of the regularizers."""
-        layers = self._laminar_flatten_layers()
-        found = [loss for layer in layers for loss in layer._laminar_losses]
-        for v in self.trainable_weights:
-            if v.regularizer is not None:
-                found.append(v.regularizer(v))
-        return found
-
-    def _clear_losses(self) -> None:
-        for layer in self._laminar_flatten_layers():
-            layer._laminar_losses.clear()
-            layer._laminar_reports.clear()
 
     # Calling
 

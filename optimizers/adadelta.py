@@ -10,7 +10,8 @@ from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
 from .checks import decay_rate
-from .optimizer import LearningRate, Optimizer
+from .learning_rates import LearningRate
+from .optimizer import Optimizer
 from .options import Options
 
 

@@ -11,7 +11,8 @@ from laminar.engine.state import Variable
 from laminar.typing import TensorLike
 
 from .checks import positive
-from .optimizer import LearningRate, Optimizer
+from .learning_rates import LearningRate
+from .optimizer import Optimizer
 from .options import Options
 
 

@@ -9,8 +9,8 @@ from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
+from .learning_rates import LearningRate
 from .moments import MomentOptimizer
-from .optimizer import LearningRate
 from .options import Options
 from .scaling import root_quotient
 

@@ -7,7 +7,7 @@ from typing import Unpack
 from laminar.engine.errors import InvalidArgumentError
 
 from .adam import Adam
-from .optimizer import LearningRate
+from .learning_rates import LearningRate
 from .options import CommonOptions
 
 

@@ -15,7 +15,8 @@ from laminar.serialization import deserialize_keras_object, serialize_keras_obje
 
 from .checks import positive
 from .conditional import only_if
-from .optimizer import LearningRate, Optimizer
+from .learning_rates import LearningRate
+from .optimizer import Optimizer
 from .rows import parts_of
 
 # What older configs say of the arguments of `Optimizer`: nothing. The others are None.

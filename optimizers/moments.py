@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from .checks import decay_rate
-from .optimizer import LearningRate, Optimizer
+from .learning_rates import LearningRate
+from .optimizer import Optimizer
 from .options import Options
 
 

@@ -13,7 +13,8 @@ from laminar.engine.state import Variable
 
 from .checks import decay_rate, not_negative
 from .clipping import norm
-from .optimizer import LearningRate, Optimizer
+from .learning_rates import LearningRate
+from .optimizer import Optimizer
 from .options import CommonOptions
 from .scaling import root_quotient
 

@@ -6,42 +6,34 @@ a Session and in `fit` alike; what happens every n-th step only is chosen by `wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from laminar import config, ops
+from laminar import ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
-from laminar.engine.functions import function
-from laminar.engine.gradients import CombinedSlices, gradients, mapped
-from laminar.engine.graph import Graph, GraphTensor, Operation, Tensor, building
-from laminar.engine.ops.core.basic import group
+from laminar.engine.gradients import CombinedSlices, mapped
+from laminar.engine.graph import Operation, Tensor, building
 from laminar.engine.ops.core.dispatch import symbolic_graph
 from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.source import warn
-from laminar.engine.state import GraphKeys, StatelessScope, Variable
-from laminar.engine.state.update_placement import stand_with_variables
+from laminar.engine.state import StatelessScope, Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import TensorLike
 
 from .accumulation import Accumulation
 from .averages import Averages
-from .checks import ScheduledRateError
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
 from .compiled_steps import CompiledSteps
 from .conditional import assign, assign_add, assign_sub
+from .graph_steps import GraphSteps
 from .groups import Groups
+from .learning_rates import LearningRate
 from .options import check_options
-from .rows import RowUpdates, parts_of, with_parts
-from .schedule import LearningRateSchedule
-
-LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any] | Tensor | Variable
+from .rows import RowUpdates, parts_of
 
 
-class Optimizer(Averages, Accumulation, RowUpdates):
+class Optimizer(GraphSteps, Averages, Accumulation, RowUpdates):
     """Base of the optimizers. A rule of its own overrides two methods:
 
         def build(self, variables):  # the slots: optimizer variables, one per model variable
@@ -145,187 +137,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
             self._model_variables_moving_average = averages
         self._laminar_build_accumulators(variables)
 
-    def groups(self, factors: Mapping[Any, float]) -> None:
-        """Give parts of the model learning rates of their own, or freeze them.
-
-            optimizer.groups({"encoder": 0.1, "encoder/embedding": 0, model.get_layer("head"): 2})
-
-        Args:
-            factors: what the learning rate is multiplied by, 0 to leave variables as they are;
-                for each layer, variable or pattern (found in paths such as "dense/kernel"). Of
-                several that fit a variable, the last one holds; those that none fits have 1.
-                It takes the place of what was given before.
-
-        Raises:
-            InvalidArgumentError: a key or a factor of another kind, or one that fits nothing.
-        """
-        groups = Groups(factors, self.name)
-        if self.built:
-            groups.build(self._trainable_variables)
-        self._laminar_groups = groups
-        self._laminar_group_changes += 1
-
-    def _laminar_factor(self, variable: Variable) -> float:
-        return 1.0 if self._laminar_groups is None else self._laminar_groups.factor(variable)
-
-    def _laminar_rate_of(self, variable: Variable, learning_rate: Tensor) -> Any:
-        """The learning rate of a variable, in its dtype."""
-        rate, factor = ops.cast(learning_rate, variable.dtype), self._laminar_factor(variable)
-        return rate if factor == 1 else rate * factor
-
-    # The learning rate
-
-    def _laminar_as_learning_rate(self, rate: LearningRate) -> Any:
-        if isinstance(rate, LearningRateSchedule) or callable(rate):
-            return rate
-        if isinstance(rate, Tensor | Variable) and rate.shape.is_compatible_with(()):
-            if isinstance(rate, GraphTensor | Variable):
-                return rate
-            rate = float(rate.numpy())
-        if isinstance(rate, bool) or not isinstance(rate, int | float | np.number):
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: learning_rate must be a number, a scalar tensor, a "
-                f"LearningRateSchedule or a function without arguments, got {rate!r}"
-            )
-        return self._laminar_scalar("learning_rate", float(rate), config.floatx())
-
-    @property
-    def learning_rate(self) -> Any:
-        """The learning rate now; assign a number, a schedule or a function to change it."""
-        rate = self._learning_rate
-        if isinstance(rate, LearningRateSchedule):
-            return rate(self._iterations)
-        return rate() if callable(rate) else rate
-
-    @learning_rate.setter
-    def learning_rate(self, rate: LearningRate) -> None:
-        current = self._learning_rate
-        # In a plain graph, an assignment would be an operation that nobody runs.
-        in_graph = isinstance(rate, GraphTensor) and not rate.graph.captures_values
-        if in_graph or isinstance(rate, LearningRateSchedule) or callable(rate):
-            if isinstance(current, Variable):
-                self._laminar_untrack(current)
-            self._learning_rate = self._laminar_as_learning_rate(rate)
-        elif isinstance(current, Variable):
-            if current.graph is not None:
-                raise FailedPreconditionError(
-                    f"{self.name}: the learning rate is a variable of a graph, which only a "
-                    f"session can set to {rate!r}",
-                    remedy="run `optimizer.learning_rate.assign(rate)` in the session, or make "
-                    "the optimizer with a placeholder as its learning_rate",
-                )
-            current.assign(rate)
-        else:
-            raise ScheduledRateError(
-                f"{self.name}: the learning rate follows {type(current).__name__}, "
-                f"it cannot be set to {rate!r}",
-                remedy="make the optimizer with a number as its learning_rate",
-            )
-
     # The step
-
-    def minimize(
-        self,
-        loss: Tensor,
-        var_list: Iterable[Variable] | None = None,
-        *,
-        global_step: Variable | None = None,
-        name: str | None = None,
-        grad_loss: TensorLike | None = None,
-    ) -> Any:
-        """`compute_gradients`, then `apply_gradients`: a whole step, for the graph of a Session.
-
-        Args:
-            loss: see `compute_gradients`.
-            var_list: likewise.
-            global_step: see `apply_gradients`.
-            name: likewise.
-            grad_loss: see `compute_gradients`.
-
-        Raises:
-            InvalidArgumentError: `loss` has a value at hand, or depends on none of the variables.
-        """
-        pairs = self.compute_gradients(loss, var_list, grad_loss)
-        return self.apply_gradients(pairs, global_step, name)
-
-    def compute_gradients(
-        self,
-        loss: Tensor,
-        var_list: Iterable[Variable] | None = None,
-        grad_loss: TensorLike | None = None,
-    ) -> list[tuple[Tensor | None, Variable]]:
-        """(gradient, variable) pairs for `apply_gradients`, of the loss as `scale_loss` scales it.
-
-        Args:
-            loss: a tensor of a graph, or of the function that is being traced.
-            var_list: the variables, by default the trainable ones of the graph.
-            grad_loss: a weight for each element of the loss, by default 1.
-
-        Returns:
-            A pair for each variable, with None where the loss does not depend on it.
-
-        Raises:
-            InvalidArgumentError: `loss` has a value at hand, or there are no variables.
-        """
-        if not isinstance(loss, GraphTensor):
-            raise InvalidArgumentError(
-                f"{self.name}: compute_gradients() and minimize() extend a graph, and the loss "
-                f"{loss!r} belongs to none",
-                remedy="with GradientTape() as tape: loss = ...; "
-                "optimizer.apply(tape.gradient(loss, variables), variables)",
-            )
-        graph = loss.graph
-        if var_list is None:
-            var_list = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
-        variables = [var_list] if isinstance(var_list, Variable) else list(var_list)
-        if not variables:
-            raise InvalidArgumentError(
-                f"{self.name}: there are no variables to train", remedy="give var_list"
-            )
-        with nullcontext() if building() is graph else graph.as_default():
-            if not self.built:
-                self.build(variables)
-            found = gradients(self.scale_loss(loss), variables, grad_loss)
-        return list(zip(found, variables, strict=True))
-
-    def apply_gradients(
-        self,
-        grads_and_vars: Iterable[tuple[Any, Variable]],
-        global_step: Variable | None = None,
-        name: str | None = None,
-    ) -> Any:
-        """Update variables by (gradient, variable) pairs.
-
-        Args:
-            grads_and_vars: the pairs.
-            global_step: a variable that counts the calls.
-            name: of the operation, in the graph of a Session.
-
-        Returns:
-            In the graph of a Session, the operation that does it; else the count of steps.
-
-        Raises:
-            InvalidArgumentError: what is given are no pairs; and see `apply`.
-        """
-        pairs = list(grads_and_vars) if isinstance(grads_and_vars, Iterable) else [grads_and_vars]
-        for pair in pairs:
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise InvalidArgumentError(
-                    f"{self.name}: apply_gradients() takes (gradient, variable) pairs, "
-                    f"got {pair!r}",
-                    remedy="apply_gradients(zip(gradients, variables))",
-                )
-        step = self.apply([g for g, _ in pairs], [v for _, v in pairs])
-        if step is None:
-            if global_step is not None:
-                global_step.assign_add(1)
-            return self._iterations
-        if global_step is None and name is None:
-            return step
-        # The count waits for the updates themselves: where they are may be where it is, too.
-        awaited = [step] if global_step is None else step.control_inputs
-        with step.graph.as_default(), step.graph.control_dependencies(awaited):
-            return group(step if global_step is None else global_step.assign_add(1), name=name)
 
     def apply(
         self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None
@@ -448,30 +260,6 @@ class Optimizer(Averages, Accumulation, RowUpdates):
                 remedy="give gradients in the order of the variables",
             )
         return gradient
-
-    def _laminar_apply_in_graph(
-        self, graph: Graph, grads: Sequence[Tensor | None], variables: Sequence[Variable]
-    ) -> Operation:
-        """The step as an operation of a plain graph, where nothing else orders reads and writes."""
-        if self._iterations.graph is not graph:
-            raise FailedPreconditionError(
-                f"{self.name}: the optimizer's variables are not in the graph being built",
-                remedy="make the optimizer inside `with graph.as_default():` too",
-            )
-        first = graph.version
-
-        def step(*present: Tensor) -> None:
-            with self._laminar_scope():
-                self._laminar_apply(with_parts(grads, present), variables)
-
-        function(step)(*parts_of(grads))
-        homes = {
-            id(kept.handle): v.op
-            for v in variables
-            for kept in (v, *self._laminar_slots_beside.get(id(v), ()))
-        }
-        made = stand_with_variables(graph.operations[first:], homes, [*parts_of(grads)])
-        return group(*made, name=self.name)
 
     def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]

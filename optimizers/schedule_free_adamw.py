@@ -11,8 +11,8 @@ from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
 from .checks import is_used
+from .learning_rates import LearningRate
 from .moments import MomentOptimizer
-from .optimizer import LearningRate
 from .options import Options
 
 

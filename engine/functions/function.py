@@ -29,8 +29,8 @@ from ..ops.core.dispatch import as_input
 from ..ops.core.recording import paused
 from ..runtime import Machine, RunMetadata, RunOptions
 from ..source import warn
-from ..state import variable as variables
 from ..state.autocasting import autocast_dtype
+from ..state.creation import variables_made
 from ..state.stateless import current_scope
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
@@ -235,12 +235,12 @@ class Function:
 
     def _trace(self, arguments: Arguments) -> ConcreteFunction:
         first = not self._concrete
-        with variables.variables_made() as made:
+        with variables_made() as made:
             concrete = self._trace_once(arguments)
         if made and first:
             # State is made in the first trace alone; the graph to keep is one that makes none.
             del concrete
-            with variables.variables_made() as made:
+            with variables_made() as made:
                 concrete = self._trace_once(arguments)
         if made:
             raise InvalidArgumentError(

@@ -14,7 +14,6 @@ Each thread has `scopes` and `sessions` (those entered as default for this graph
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgument
 from ..late import later
 from ..source import layer_path, user_location
 from .device import ANYWHERE, DeviceSpec, EagerPlace
+from .graph_collections import Collections
 from .graphdef import GraphDef, is_number
 from .operation import OpDefinition, Operation
 from .scopes import (
@@ -47,7 +47,7 @@ _exported = later("laminar.engine.graph.exchange", "export_graph")
 _flatten = later("laminar.engine.tree", "flatten")
 
 
-class Graph(FeedRules):
+class Graph(Collections, FeedRules):
     """A dataflow graph: operations joined by tensors and control edges.
 
     Examples:
@@ -366,45 +366,6 @@ class Graph(FeedRules):
                 remedy="call it inside `with Session(graph=...):`, or pass session=",
             )
         return self.sessions[-1]
-
-    # Collections
-
-    def add_to_collection(self, key: str, value: Any) -> None:
-        """Append `value` to the list under `key`; of a branch or a body, of the graph around it."""
-        root = self.root
-        with root._lock:
-            root.check_open(f"adding to collection {key!r}")
-            root._collections.setdefault(key, []).append(value)
-
-    def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
-        """A copy of the list under `key`; with `scope`, the items whose name starts so."""
-        items = list(self.root._collections.get(key, ()))
-        if scope is None:
-            return items
-        return [i for i in items if re.match(scope, getattr(i, "name", ""))]
-
-    def get_collection_ref(self, key: str) -> list[Any]:
-        """The list itself under `key`, which changes with it."""
-        self.root.check_open(f"changing collection {key!r}")
-        return self.root._collections.setdefault(key, [])
-
-    def clear_collection(self, key: str) -> None:
-        """Empty the list under `key`."""
-        self.get_collection_ref(key).clear()
-
-    def add_to_collections(self, keys: Sequence[str], value: Any) -> None:
-        """Append `value` to the list under each key, once."""
-        for key in dict.fromkeys([keys] if isinstance(keys, str) else keys):
-            self.add_to_collection(key, value)
-
-    @property
-    def collection_keys(self) -> list[str]:
-        """The keys in use."""
-        return list(self.root._collections)
-
-    def get_all_collection_keys(self) -> list[str]:
-        """`collection_keys`, as a call."""
-        return self.collection_keys
 
     def attached(self, kind: type[_Attached]) -> _Attached:
         """The object of a class that other rooms keep with this graph, made when first asked."""

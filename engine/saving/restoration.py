@@ -22,7 +22,7 @@ from ..errors import DTypeError, LaminarError, ShapeError
 from ..graph import EagerTensor, as_dtype, eager_scope
 from ..ops.state.variable import VariableStore, one_lock, settle_with
 from ..state import Variable
-from ..state.variable import tell_of_new_variables
+from ..state.creation import tell_of_new_variables
 from .object_graph import STATE, VALUE, Node, children_of, is_stateful, parse_json
 
 _lock = forks.recursive_lock()

@@ -16,6 +16,7 @@ from .collections import GraphKeys as GraphKeys
 from .coordinator import Coordinator as Coordinator
 from .coordinator import LooperThread as LooperThread
 from .creation import variable_creator_scope as variable_creator_scope
+from .creation import variables_made as variables_made
 from .embedding_lookup import embedding_lookup as embedding_lookup
 from .initialization import create_global_step as create_global_step
 from .initialization import get_global_step as get_global_step
@@ -95,7 +96,6 @@ from .tables import TextFileInitializer as TextFileInitializer
 from .tables import tables_initializer as tables_initializer
 from .tensor_array import TensorArray as TensorArray
 from .variable import Variable as Variable
-from .variable import variables_made as variables_made
 from .variable_scope import AUTO_REUSE as AUTO_REUSE
 from .variable_scope import VariableScope as VariableScope
 from .variable_scope import get_variable as get_variable

@@ -1,4 +1,4 @@
-"""Who makes variables: functions that stand around a block get each variable to be made in it."""
+"""Who makes variables, and who is told: functions around a block get each to be made in it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,39 @@ Creator: TypeAlias = Callable[..., Any]
 
 
 class _Local(threading.local):
-    """The creators that stand around what this thread runs, the outermost first."""
+    """The creators around what this thread runs, the outermost first; who lists what it makes."""
 
     def __init__(self) -> None:
         self.creators: list[Creator] = []
+        self.made: list[list[Any]] = []
 
 
 _local = _Local()
+_told: list[Callable[[Any], None]] = []
+
+
+@contextmanager
+def variables_made() -> Iterator[list[Any]]:
+    """A list that receives the variables made inside."""
+    made: list[Any] = []
+    _local.made.append(made)
+    try:
+        yield made
+    finally:
+        _local.made.pop()
+
+
+def tell_of_new_variables(tell: Callable[[Any], None]) -> None:
+    """Call `tell` with each variable that is made from now on."""
+    _told.append(tell)
+
+
+def announce(variable: Any) -> None:
+    """Tell all who want to know that a variable has been made."""
+    for made in _local.made:
+        made.append(variable)
+    for tell in _told:
+        tell(variable)
 
 
 class CreatedByScopes(type):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,42 +34,13 @@ from ..ops.state import variable
 from ..source import layer_path
 from .autocasting import reading
 from .collections import GraphKeys
-from .creation import CreatedByScopes
+from .creation import CreatedByScopes, announce
 from .home import check_initial, home_of_state, outside_of_bodies
 from .initial_values import initial_value_of
 from .standalone_initializers import InitialValues
 from .stateless import current_scope
 from .variable_operators import VariableOperators
 from .variable_reading import VariableReading
-
-
-class _Local(threading.local):
-    """Who wants to know of new variables of this thread."""
-
-    def __init__(self) -> None:
-        self.made: list[list[Variable]] = []
-
-
-_local = _Local()
-
-
-@contextmanager
-def variables_made() -> Iterator[list[Variable]]:
-    """A list that receives the variables made inside."""
-    made: list[Variable] = []
-    _local.made.append(made)
-    try:
-        yield made
-    finally:
-        _local.made.pop()
-
-
-_told: list[Callable[[Variable], None]] = []
-
-
-def tell_of_new_variables(tell: Callable[[Variable], None]) -> None:
-    """Call `tell` with each variable that is made from now on."""
-    _told.append(tell)
 
 
 class PartOf(NamedTuple):
@@ -189,10 +158,7 @@ class Variable(VariableReading, Operators, metaclass=CreatedByScopes):
             )
         else:
             self._create(initializer, shape, dtype, name, declared)
-        for made in _local.made:
-            made.append(self)
-        for tell in _told:
-            tell(self)
+        announce(self)
 
     def _create(
         self,
