@@ -9,6 +9,7 @@ from ...graph import Operation, TensorShape, TensorSpec
 from ...ops.core.basic import const_op
 from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import definition_of
+from ..codegen.dry_run import check_writable
 from ..ir.element_types import check_computed
 from ..ir.not_lowered import NotLoweredError
 from ..ir.sizes import symbolic_size
@@ -16,10 +17,8 @@ from ..lower.cluster_body import STATE, ClusterLowering
 from ..lower.loops import LOOPS
 from ..lower.rules import LOWERINGS
 from ..lower.size_inputs import is_size
-from ..schedule.buffer_assignment import assign_buffers
 from ..target import disk_cache, llvm
 from ..target.fingerprint import NoDigestError, digest, encoded, sources
-from .compiled_program import CompiledProgram
 from .fallback import NOT_COMPILABLE, fall_back
 from .plan_cache import attributes, decides
 from .split_dimensions import accept_reshapes, parts_a_size
@@ -155,7 +154,7 @@ def _has_type(spec: TensorSpec) -> bool:
 
 
 def _can_lower(op: Operation) -> bool | None:
-    """Whether the operation alone can be lowered and its code written; None after a mistake."""
+    """Whether the operation alone can be lowered, and has code; None after a mistake."""
     definition, sizes = definition_of(op), [is_size(x) for x in op.inputs]
     unknown = symbolic_size(0)
     specs = [t.spec for t in (*op.inputs, *op.outputs)]
@@ -171,10 +170,9 @@ def _can_lower(op: Operation) -> bool | None:
         shapes[0] = int(op.inputs[0].op.attrs["value"])  # it decides about sizes inside
     body = ClusterBody([step], specs, count, step.outputs, op.type)
     try:
-        lowering = ClusterLowering(body, shapes, 1)
-        layout = assign_buffers(lowering.program, lowering.builder.copy)
-        lowering.program.verify()
-        CompiledProgram(layout, llvm.vector_bytes(), op.type)
+        program = ClusterLowering(body, shapes, 1).program
+        program.verify()
+        check_writable(program)
     except NOT_COMPILABLE:
         return False
     except Exception as error:
