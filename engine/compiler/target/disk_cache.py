@@ -4,6 +4,10 @@ A file is the digest of its name and content, then the content. It is written un
 then renamed, so processes can share the folder. What does not match its digest is made anew. Files
 are read only from a folder that nobody else can write to, since what is in them is going to run.
 There are so many files and bytes at most; what has not been read for the longest time goes first.
+
+`_counted` is what a process knows of folders: the files and bytes that were there when it last
+looked, and what it has written since. It looks again where these are too many, so processes that
+write at once may go beyond the bounds, until the next one looks.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ _FAILURES = (OSError, RuntimeError)  # the second where nobody knows the user's 
 _PLACE = re.compile("[0-9a-f]{2}")
 _NAME = re.compile(r"[0-9a-f]{64}\.[a-z]+")
 _numbers = itertools.count()  # of files that are being written
+_counted: dict[Path, tuple[int, int]] = {}
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK  # no link is followed, no pipe waited for
 
 
@@ -80,7 +85,7 @@ def write(name: str, content: bytes) -> None:
             with suppress(OSError):  # another process may have trimmed it
                 os.unlink(temporary)
             raise
-        _trim(place)
+        _trim(place, _DIGEST_BYTES + len(content))
     except _FAILURES:
         return  # a cache that cannot be written costs time, not results
 
@@ -141,20 +146,28 @@ def _content(place: Path, name: str) -> bytes:
         os.close(opened)
 
 
-def _trim(place: Path) -> None:
-    """Where a folder has more than it may, remove the oldest files until it has half of that."""
-    with os.scandir(place) as found:
-        files = [(entry.stat(follow_symlinks=False), entry.path) for entry in found]
-    count, size = len(files), sum(status.st_size for status, _ in files)
-    if count <= _MOST_FILES and size <= _MOST_BYTES:
-        return
-    files.sort(key=lambda file: file[0].st_mtime_ns)
-    for status, path in files[:-1]:
-        if count <= _MOST_FILES // 2 and size <= _MOST_BYTES // 2:
-            return
-        with suppress(FileNotFoundError):  # another process has removed it
-            os.unlink(path)
-        count, size = count - 1, size - status.st_size
+def _trim(place: Path, added: int) -> None:
+    """Where a folder has more than it may, remove the oldest files until it has half of that.
+
+    Args:
+        place: the folder.
+        added: the bytes of the file that has come.
+    """
+    count, size = _counted.get(place, (_MOST_FILES, 0))  # what is not known is looked at
+    count, size = count + 1, size + added
+    if count > _MOST_FILES or size > _MOST_BYTES:
+        with os.scandir(place) as found:
+            files = [(entry.stat(follow_symlinks=False), entry.path) for entry in found]
+        count, size = len(files), sum(status.st_size for status, _ in files)
+        if count > _MOST_FILES or size > _MOST_BYTES:
+            files.sort(key=lambda file: file[0].st_mtime_ns)
+            for status, path in files[:-1]:
+                if count <= _MOST_FILES // 2 and size <= _MOST_BYTES // 2:
+                    break
+                with suppress(FileNotFoundError):  # another process has removed it
+                    os.unlink(path)
+                count, size = count - 1, size - status.st_size
+    _counted[place] = count, size
 
 
 def _is_private(status: os.stat_result) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,26 @@ def test_what_was_not_read_for_long_goes_first(
     write(names[4], b"one too many")
     kept = {p.name for p in files(place)}
     assert kept == {names[0], names[4]}
+
+
+def test_a_folder_is_not_looked_through_for_each_file(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = []
+    scandir = os.scandir
+
+    def noted(folder: Path) -> Any:
+        looked.append(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", noted)
+    for i in range(50):
+        write(f"00{i}.o", b"code")
+    assert looked == [place / "00"]  # another process may have written there before
+    for i in range(50, 65):
+        write(f"00{i}.o", b"code")
+    assert len(looked) == 2
+    assert len(files(place)) == 32
 
 
 def test_large_files_make_room_too(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
