@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..graph import INTEGER, EagerTensor, GraphTensor, Operation, Tensor, bool_, int32
 from ..ops.control.structured import CASE
@@ -171,6 +173,8 @@ def _scalar(who: str, what: str, value: Any) -> Any:
                 remedy="reduce it with all() or any(), or choose element by element with where()",
             )
         return single
+    if isinstance(value, np.ndarray) and value.size != 1:
+        return _scalar(who, what, convert_to_tensor(value))
     return value
 
 

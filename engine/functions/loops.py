@@ -10,6 +10,7 @@ from ..graph import INTEGER, TensorShape, TensorSpec, bool_
 from ..ops.control.structured import WHILE
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
+from ..ops.core.entries import whole
 from ..tree import pack_sequence_as
 from .carried import flows_of, with_arrays
 from .func_graph import FuncGraph
@@ -99,7 +100,9 @@ def while_loop(
 
     if outer is None:
         packed, done = first.pack(first.tensors), 0
-        most = -1 if maximum_iterations is None else int(maximum_iterations)
+        most = -1
+        if maximum_iterations is not None:
+            most = whole("while_loop", "maximum_iterations", maximum_iterations)
         while done != most and _holds(cond(*arguments(packed))):
             said = "while_loop: what the body returns does not match the loop variables"
             leaves = same_structure(loop_vars, next_values(packed), said)
@@ -148,7 +151,7 @@ def while_loop(
             "condition": condition,
             "body": step,
             "variables": len(names),
-            "parallel_iterations": int(parallel_iterations),
+            "parallel_iterations": whole("while_loop", "parallel_iterations", parallel_iterations),
         }
         limit = convert_to_tensor(-1 if maximum_iterations is None else maximum_iterations)
         if limit.dtype not in INTEGER or limit.shape.rank not in (0, None):

@@ -14,6 +14,7 @@ from ..ops.array.shape import dim_of
 from ..ops.control.structured import SCAN
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
+from ..ops.core.entries import whole
 from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..tree import flatten, map_structure, pack_sequence_as
@@ -230,7 +231,8 @@ def fori_loop(
     """
     if graph_for("fori_loop", [lower, upper, *flatten(init)]) is None:
         value = init
-        for i in range(int(lower), int(upper)):
+        first, end = (whole("fori_loop", "a bound", n) for n in (lower, upper))
+        for i in range(first, end):
             value = body(i, value)
         return value
     bounds = []

@@ -79,7 +79,8 @@ def variables_initializer(variables: Sequence[Variable], name: str = "init") -> 
     """An operation that gives each of `variables` its initial value.
 
     Args:
-        variables: of one graph; for none the operation does nothing.
+        variables: of one graph; for none the operation does nothing. Those that were made eagerly
+            have their values already.
         name: of the operation.
 
     Examples:
@@ -89,7 +90,8 @@ def variables_initializer(variables: Sequence[Variable], name: str = "init") -> 
         ...     session.run(w)
         array([1., 2.], dtype=float32)
     """
-    init: Operation = group(*(v.initializer for v in variables), name=name)
+    of_graphs = (v for v in variables if hasattr(v, "initializer"))
+    init: Operation = group(*(v.initializer for v in of_graphs), name=name)
     return init
 
 

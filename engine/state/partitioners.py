@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
-from ..graph import TensorShape, as_dtype, string
+from ..graph import TensorShape, as_dtype, canonical_axis, string
 
 Partitioner: TypeAlias = Callable[..., list[int]]
 
@@ -22,14 +22,18 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     Returns:
         a function of `shape` and `dtype` that gives the number of parts along each axis.
 
+    Raises:
+        InvalidArgumentError: `num_shards` is not positive.
+
     Examples:
         >>> engine.fixed_size_partitioner(2)(shape=(10, 3), dtype="float32")
         [2, 1]
     """
+    _check_positive(num_shards=num_shards)
 
     def partition(shape: Any, **unused: Any) -> list[int]:
-        parts = [1] * len(TensorShape(shape))
-        parts[axis] = min(num_shards, TensorShape(shape)[axis] or 1)
+        parts, place = _whole_parts(shape, axis)
+        parts[place] = min(num_shards, TensorShape(shape)[place] or 1)
         return parts
 
     return partition
@@ -62,11 +66,11 @@ def variable_axis_size_partitioner(
 
     def partition(shape: Any, dtype: Any) -> list[int]:
         sizes = TensorShape(shape).as_list()
-        parts = [1] * len(sizes)
-        size = sizes[axis] or 1
+        parts, place = _whole_parts(shape, axis)
+        size = sizes[place] or 1
         whole = _bytes_of(sizes, dtype, bytes_per_string_element)
         slices = max(1, int(max_shard_bytes / max(whole / size, 1)))
-        parts[axis] = min(math.ceil(size / slices), max_shards or size)
+        parts[place] = min(math.ceil(size / slices), max_shards or size)
         return parts
 
     return partition
@@ -97,12 +101,18 @@ def min_max_variable_partitioner(
 
     def partition(shape: Any, dtype: Any) -> list[int]:
         sizes = TensorShape(shape).as_list()
-        parts = [1] * len(sizes)
+        parts, place = _whole_parts(shape, axis)
         most = _bytes_of(sizes, dtype, bytes_per_string_element) // min_slice_size
-        parts[axis] = max(1, min(sizes[axis] or 1, max_partitions, most))
+        parts[place] = max(1, min(sizes[place] or 1, max_partitions, most))
         return parts
 
     return partition
+
+
+def _whole_parts(shape: Any, axis: int) -> tuple[list[int], int]:
+    """One part along each axis, and which axis is cut."""
+    rank = len(TensorShape(shape))
+    return [1] * rank, canonical_axis("partitioner", axis, rank)
 
 
 def _check_positive(**numbers: int | None) -> None:

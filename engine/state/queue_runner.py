@@ -203,6 +203,9 @@ def add_queue_runner(runner: QueueRunner, collection: str = GraphKeys.QUEUE_RUNN
         runner: it belongs to the graph of its operations.
         collection: the name under which the graph lists it.
 
+    Raises:
+        ArgumentTypeError: it is no QueueRunner.
+
     Examples:
         >>> with engine.Graph().as_default():
         ...     queue = engine.FIFOQueue(3, ["int32"], shapes=[()])
@@ -210,6 +213,8 @@ def add_queue_runner(runner: QueueRunner, collection: str = GraphKeys.QUEUE_RUNN
         ...     len(engine.get_collection("queue_runners"))
         1
     """
+    if not isinstance(runner, QueueRunner):
+        raise ArgumentTypeError(f"add_queue_runner: expected a QueueRunner, got {runner!r}")
     runner.enqueue_ops[0].graph.add_to_collection(collection, runner)
 
 

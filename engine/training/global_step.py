@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import DTypeError, FailedPreconditionError, ShapeError
 from ..graph import Graph, Operation, Tensor, get_default_graph
+from ..ops.core.entries import whole
 from ..state import Variable, assign_add, create_global_step, get_global_step
 
 
@@ -71,6 +72,9 @@ def increment_global_step(increment: int = 1, graph: Graph | None = None) -> Ten
         increment: a whole number.
         graph: by default the default graph; a counter is made where it has none.
 
+    Raises:
+        DTypeError: the increment is no whole number.
+
     Examples:
         >>> with engine.Graph().as_default(), engine.Session() as session:
         ...     step = engine.get_or_create_global_step()
@@ -80,4 +84,4 @@ def increment_global_step(increment: int = 1, graph: Graph | None = None) -> Ten
         np.int64(2)
     """
     counter = get_or_create_global_step(graph)
-    return assign_add(counter, np.asarray(increment, np.int64))
+    return assign_add(counter, np.int64(whole("increment_global_step", "increment", increment)))

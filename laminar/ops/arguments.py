@@ -19,6 +19,7 @@ from laminar.engine.graph import (
 )
 from laminar.engine.ops.core.arrays import Defaults
 from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.core.entries import whole as whole
 from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.ops.core.promotion import promote
 from laminar.engine.ops.math.cast import cast
@@ -99,7 +100,10 @@ def common(*xs: Any) -> DType:
 
 def tensors(xs: Any) -> tuple[Tensor, ...]:
     """The items of a sequence (or the slices of a tensor) as tensors of their common type."""
-    items = list(xs)
+    try:
+        items = list(xs)
+    except TypeError:
+        raise ShapeError(f"expected a sequence of tensors, got {xs!r}") from None
     for x in items:
         if type(x) is not EagerTensor or x.dtype is not items[0].dtype:
             break

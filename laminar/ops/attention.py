@@ -112,7 +112,7 @@ def _default_scale(q: Tensor) -> float:
             f"dot_product_attention: the features of the query {q.spec} must be known",
             remedy="give the last axis a size, or pass scale=",
         )
-    return 1.0 / math.sqrt(features)
+    return 1.0 / math.sqrt(max(features, 1))  # without features all logits are 0
 
 
 def _for_heads(x: Tensor, q: Tensor) -> Tensor:

@@ -490,7 +490,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLi
         >>> ops.select([x < 0, x > 0], [-x, x * 10], default=7)
         Tensor([ 2,  7, 30], shape=(3,), dtype=int64)
     """
-    if len(condlist) != len(choicelist) or not condlist:
+    if len(condlist) != len(choicelist) or not len(condlist):
         raise InvalidArgumentError(
             f"select: expected as many choices as conditions, at least one; "
             f"got {len(condlist)} conditions and {len(choicelist)} choices"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, SupportsInt
 
 from laminar.engine import functions as engine
-from laminar.engine.errors import ShapeError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import GraphTensor, Tensor, int32
 from laminar.engine.ops.array import axes, join
 from laminar.engine.ops.array.index import get_item
@@ -21,7 +21,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from ..typing import TensorLike
-from .arguments import known_size, tensor
+from .arguments import known_size, tensor, whole
 from .recording import public
 
 __all__ = [
@@ -78,13 +78,15 @@ def switch(
         >>> ops.switch(1, [lambda x: x + 1, lambda x: x * 10], 5)
         50
     """
+    if not branches or not all(callable(branch) for branch in branches):
+        raise InvalidArgumentError(f"switch: expected functions, at least one, got {branches!r}")
     if hasattr(index, "__laminar_tensor__"):
         index = index.__laminar_tensor__()
     last = len(branches) - 1
     if isinstance(index, GraphTensor):
         place: Any = maximum(minimum(cast(index, int32), tensor(last, int32)), tensor(0, int32))
     else:
-        place = min(max(int(index), 0), last)  # type: ignore[arg-type]  # eager
+        place = min(max(whole("switch", "the index", index), 0), last)
     return engine.switch_case(place, [functools.partial(branch, *operands) for branch in branches])
 
 
@@ -252,6 +254,8 @@ def associative_scan(
     """
     elems = map_structure(tensor, elems)
     leaves = [axes.moveaxis(x, axis, 0) for x in flatten(elems)]
+    if not leaves:
+        raise InvalidArgumentError(f"associative_scan: there is no tensor in {elems!r}")
     if reverse:
         leaves = [get_item(x, slice(None, None, -1)) for x in leaves]
     known = {x.shape[0] for x in leaves if x.shape[0] is not None}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from laminar.engine.errors import ShapeError
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import Tensor, canonical_axis
 from laminar.engine.ops.array import axes
 from laminar.engine.ops.nn import conv_transpose as engine_transpose
 from laminar.engine.ops.nn import convolution as engine
@@ -26,6 +26,8 @@ def channels_last(
     x: Tensor, data_format: DataFormat | None, compute: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """`compute` of `x` with its channels moved last; the result in the layout of `x`."""
+    if x.shape.rank is not None:
+        canonical_axis("conv", 1, x.ndim)  # there are a batch and channels
     if standardize_data_format(data_format) == "channels_last":
         return compute(x)
     return axes.moveaxis(compute(axes.moveaxis(x, 1, -1)), -1, 1)
@@ -39,7 +41,7 @@ def _operands(*xs: Any) -> tuple[Tensor, ...]:
 def _groups(x: Tensor, kernel: Tensor) -> int:
     """How many groups of channels a kernel sees apart: as many as its own channels fit into x's."""
     known_rank("conv", x)
-    known_rank("conv", kernel)
+    canonical_axis("conv", -2, known_rank("conv", kernel))
     channels, seen = x.shape[-1], kernel.shape[-2]
     if channels is None or not seen:
         return 1

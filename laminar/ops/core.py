@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.functions import custom_gradient as custom_gradient
 from laminar.engine.graph import (
     INTEGER,
@@ -30,7 +31,7 @@ from laminar.engine.ops.math.compare import is_nan, where
 from laminar.engine.state import Variable
 
 from ..typing import DTypeLike, ShapeLike, TensorLike
-from .arguments import known_rank, one_of, tensor
+from .arguments import known_rank, one_of, tensor, whole
 from .recording import public
 
 __all__ = [
@@ -152,7 +153,8 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
         return engine_cast(x, wanted)
     # Python's own numbers have 64 bits, of which their default type keeps fewer.
     if wanted.is_floating and isinstance(x, float | list | tuple):
-        return engine_convert(x, wanted)
+        with suppress(DTypeError):  # complex numbers, say
+            return engine_convert(x, wanted)
     return engine_cast(engine_convert(x, float64 if isinstance(x, float) else None), wanted)
 
 
@@ -277,7 +279,9 @@ def _integers(values: Any) -> Any:
     """A sequence of whole numbers whose items may be tensors, or one tensor of them."""
     if isinstance(values, Tensor | Variable):
         return tensor(values)
-    return [v if isinstance(v, Tensor) else int(v) for v in values]
+    if not np.iterable(values):
+        raise ShapeError(f"slice: expected a start for each axis, got {values!r}")
+    return [v if isinstance(v, Tensor) else whole("slice", "a start", v) for v in values]
 
 
 @public

@@ -16,7 +16,7 @@ from laminar.engine.ops.math.compare import equal, greater_equal, less_equal, lo
 from laminar.engine.ops.math.reduce import reduce_max, reduce_min
 
 from ..typing import TensorLike
-from .arguments import floating, known_array, known_rank, tensor
+from .arguments import floating, known_array, known_rank, tensor, whole
 from .recording import public
 
 __all__ = ["bincount", "histogram"]
@@ -49,6 +49,7 @@ def bincount(
     """
     if sparse:
         raise InvalidArgumentError("bincount: there are dense tensors only, sparse must be false")
+    minlength = whole("bincount", "minlength", minlength)
     if minlength < 0:
         raise InvalidArgumentError(f"bincount: minlength cannot be negative, got {minlength}")
     numbers = tensor(x)
@@ -70,7 +71,7 @@ def bincount(
     none = tensor([-1], numbers.dtype)
     greatest = reduce_max(join.concat((reshape(numbers, (-1,)), none), 0))
     length = cast(arithmetic.add(greatest, tensor(1, numbers.dtype)), int32)
-    length = arithmetic.maximum(length, tensor(int(minlength), int32))
+    length = arithmetic.maximum(length, tensor(minlength, int32))
     if rank == 1:
         return segment.bincount(numbers, amounts, length)
     rows = numbers.shape[0]
@@ -145,6 +146,8 @@ def _edges(values: Tensor, bins: TensorLike, ends: tuple[float, float] | None) -
     if bins < 1:
         raise InvalidArgumentError(f"histogram: expected at least one bin, got {bins}")
     if ends is not None:
+        if np.shape(ends) != (2,):
+            raise InvalidArgumentError(f"histogram: range must be two numbers, got {ends!r}")
         low, high = ends
         if low > high:
             raise InvalidArgumentError(f"histogram: the range {ends} is empty")

@@ -20,7 +20,7 @@ from laminar.engine.ops.nn.normalize import statistics_dtype
 from laminar.engine.ops.nn.softmax import log_softmax
 
 from ..typing import TensorLike
-from .arguments import floating, known_size, one_of, tensor
+from .arguments import floating, known_size, one_of, tensor, whole
 from .recording import public
 
 __all__ = ["ctc_decode", "ctc_loss"]
@@ -98,6 +98,7 @@ def ctc_decode(
         Tensor([ 1, -1, -1], shape=(3,), dtype=int32)
     """
     one_of("ctc_decode", "strategy", strategy, ("greedy", "beam_search"))
+    beam_width, top_paths = (whole("ctc_decode", "a number", n) for n in (beam_width, top_paths))
     scores = floating(inputs)
     if scores.shape.rank != 3:
         raise ShapeError(f"ctc_decode: expected (batch, time, classes), got {scores.spec}")

@@ -11,7 +11,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.reduce import reduce_any, reduce_max
 
 from ..typing import DTypeLike, TensorLike
-from .arguments import dtype_or_float, known_array, known_rank, tensor
+from .arguments import dtype_or_float, known_array, known_rank, tensor, whole
 from .recording import public
 
 __all__ = ["multi_hot", "one_hot"]
@@ -20,7 +20,7 @@ __all__ = ["multi_hot", "one_hot"]
 def _classes(who: str, x: Any, num_classes: Any, sparse: bool) -> tuple[Tensor, int]:
     if sparse:
         raise InvalidArgumentError(f"{who}: there are dense tensors only, sparse must be false")
-    indices, count = tensor(x), int(num_classes)
+    indices, count = tensor(x), whole("one_hot", "num_classes", num_classes)
     if indices.dtype in INTEGER:
         return indices, count
     known = known_array(indices) if indices.dtype in FLOATING else None

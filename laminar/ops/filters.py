@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from laminar.engine.errors import ShapeError
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import DType, Tensor
 from laminar.engine.ops.array import creation
 from laminar.engine.ops.array.axes import expand_dims, moveaxis
@@ -18,7 +20,7 @@ from laminar.engine.ops.nn import depthwise
 from laminar.settings import standardize_data_format
 
 from ..typing import DataFormat, Padding, TensorLike
-from .arguments import floating, floating_pair, tensor
+from .arguments import floating, floating_pair, tensor, whole
 from .layout import known_dims, on_batch
 from .recording import public
 
@@ -44,7 +46,12 @@ def _filtered(x: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
 
 def blurred(x: Tensor, kernel_size: Sequence[int], sigma: Sequence[Any]) -> Tensor:
     """`x` (batch, height, width, channels) blurred; zeros count around it."""
-    across, down = (gaussian(int(n), s, x.dtype) for n, s in zip(kernel_size, sigma, strict=True))
+    if np.shape(kernel_size) != (2,) or len(sigma) != 2:
+        raise InvalidArgumentError(
+            f"gaussian_blur: expected two sizes and two deviations, got {kernel_size} and {sigma}"
+        )
+    sides = [whole("gaussian_blur", "a size", n) for n in kernel_size]
+    across, down = (gaussian(n, s, x.dtype) for n, s in zip(sides, sigma, strict=True))
     kernel: Tensor = expand_dims(down, 1) * across
     return _filtered(x, kernel, "same")
 
@@ -162,6 +169,7 @@ def ssim(
         a, b = expand_dims(a, 0), expand_dims(b, 0)
     if standardize_data_format(data_format) == "channels_first":
         a, b = moveaxis(a, 1, -1), moveaxis(b, 1, -1)
+    filter_size = whole("ssim", "filter_size", filter_size)
     line = gaussian(filter_size, filter_sigma, a.dtype)
     window: Tensor = expand_dims(line, 1) * line
 

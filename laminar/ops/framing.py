@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor, int32
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor, canonical_axes, int32
 from laminar.engine.ops.array import padding as engine_padding
 from laminar.engine.ops.array.axes import transpose
 from laminar.engine.ops.array.index import get_item
@@ -18,7 +20,7 @@ from laminar.engine.ops.nn import image as engine
 from laminar.engine.ops.nn.windows import per_axis
 
 from ..typing import DataFormat, Padding, TensorLike
-from .arguments import axes_of, floating, one_of, tensor
+from .arguments import floating, known_rank, one_of, tensor, whole
 from .creation import full
 from .layout import known_dims, on_batch, sizes
 from .patches import windows
@@ -80,17 +82,23 @@ def resize(
         raise InvalidArgumentError(
             "resize: crop_to_aspect_ratio and pad_to_aspect_ratio exclude each other"
         )
-    if len(size) != 2:
-        raise InvalidArgumentError(f"resize: size must be (height, width), got {size!r}")
+    size = _height_and_width("resize", size)
 
     def compute(x: Tensor) -> Tensor:
         if crop_to_aspect_ratio:
             x = _cropped_to(x, size)
         elif pad_to_aspect_ratio:
             x = _padded_to(x, size, fill_value)
-        return engine.resize(x, tuple(size), interpolation=interpolation, antialias=antialias)
+        return engine.resize(x, size, interpolation=interpolation, antialias=antialias)
 
     return on_batch("resize", images, data_format, compute)
+
+
+def _height_and_width(who: str, size: Sequence[int]) -> tuple[int, int]:
+    if np.shape(size) != (2,):
+        raise InvalidArgumentError(f"{who}: size must be (height, width), got {size!r}")
+    height, width = (whole(who, "a size", n) for n in size)
+    return height, width
 
 
 def _in_ratio(x: Tensor, size: Sequence[int]) -> tuple[list[Any], list[Any]]:
@@ -99,7 +107,7 @@ def _in_ratio(x: Tensor, size: Sequence[int]) -> tuple[list[Any], list[Any]]:
     They are numbers, or scalar tensors where the shape of the images is not known.
     """
     height, width = sizes(x)[1:3]
-    rows, columns = (int(n) for n in size)
+    rows, columns = size
     return [height, width], [width * rows // columns, height * columns // rows]
 
 
@@ -110,15 +118,15 @@ def _larger(a: Any, b: Any) -> Any:
 
 
 def _cropped_to(x: Tensor, size: Sequence[int]) -> Tensor:
-    whole, fit = _in_ratio(x, size)
-    inner = [_larger(-_larger(-n, -f), 1) for n, f in zip(whole, fit, strict=True)]
-    begin = [(n - i) // 2 for n, i in zip(whole, inner, strict=True)]
+    now, fit = _in_ratio(x, size)
+    inner = [_larger(-_larger(-n, -f), 1) for n, f in zip(now, fit, strict=True)]
+    begin = [(n - i) // 2 for n, i in zip(now, inner, strict=True)]
     return _cut(x, begin, inner)
 
 
 def _padded_to(x: Tensor, size: Sequence[int], fill_value: float) -> Tensor:
-    whole, fit = _in_ratio(x, size)
-    above, left = ((_larger(n, f) - n) // 2 for n, f in zip(whole, fit, strict=True))
+    now, fit = _in_ratio(x, size)
+    above, left = ((_larger(n, f) - n) // 2 for n, f in zip(now, fit, strict=True))
     if isinstance(above, int) and isinstance(left, int):
         pads = [(0, 0), (above, above), (0, 0) if above else (left, left), (0, 0)]
         return engine_padding.pad(x, pads, "constant", fill_value)
@@ -140,6 +148,9 @@ def _margins(
     who: str, total: int, before: int | None, after: int | None, target: int | None, sign: int
 ) -> tuple[int, int]:
     """Two margins, given two of: the one before, the one after, the size in the end."""
+    before, after, target = (
+        None if v is None else whole(who, "a margin or size", v) for v in (before, after, target)
+    )
     if sum(v is None for v in (before, after, target)) != 1:
         raise InvalidArgumentError(
             f"{who}: for height and width alike, give two of the two margins and the target size, "
@@ -274,7 +285,8 @@ def _patches(
     found = per_axis(who, "size", size, spatial)
 
     def compute(x: Tensor) -> Tensor:
-        y = windows(floating(x), found, strides or found, dilation_rate, padding)
+        steps = found if strides is None else strides
+        y = windows(floating(x), found, steps, dilation_rate, padding)
         return cast(y, x.dtype)
 
     return on_batch(who, x, data_format, compute, spatial)
@@ -382,19 +394,24 @@ def scale_and_translate(
     """
     given = tensor(images)
     x = floating(given)
+    who = "scale_and_translate"
     factors, shifts = tensor(scale, x.dtype), tensor(translation, x.dtype)
-    for number, axis in enumerate(axes_of(spatial_dims)):
-        (size,) = known_dims("scale_and_translate", x, axis)
+    rank = known_rank(who, x)
+    resized = canonical_axes(who, spatial_dims, rank)
+    target = [whole(who, "a size", n) for n in output_shape]
+    if len(target) != rank:
+        raise ShapeError(f"{who}: {target} is no shape of {rank} axes, as {x.spec} has them")
+    for number, axis in enumerate(resized):
+        (size,) = known_dims(who, x, axis)
         weights = resampling_weights(
             size,
-            int(output_shape[axis]),
+            target[axis],
             get_item(factors, number),
             get_item(shifts, number),
             method,
             antialias,
         )
-        rank = x.ndim
-        order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
+        order = [i for i in range(rank) if i != axis] + [axis]
         back = [order.index(i) for i in range(rank)]
         x = transpose(matmul(transpose(x, order), weights), back)
     if given.dtype.is_floating:

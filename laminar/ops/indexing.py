@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from laminar.engine.graph import INTEGER, Tensor, bool_, int32
+from laminar.engine.graph import INTEGER, Tensor, bool_, canonical_axis, int32
 from laminar.engine.ops.array import along, creation, gather, index, search
 from laminar.engine.ops.array import sort as engine
 from laminar.engine.ops.array.rearrange import flip
@@ -23,7 +25,7 @@ from laminar.engine.ops.math.reduce import count_nonzero as engine_count_nonzero
 from laminar.engine.ops.math.reduce import reduce_any
 
 from ..typing import AxisLike, TensorLike
-from .arguments import known_array, known_rank, numeric, pair, tensor
+from .arguments import known_array, known_rank, numeric, pair, tensor, whole
 from .recording import public
 
 __all__ = [
@@ -273,7 +275,8 @@ def argpartition(x: TensorLike, kth: int, axis: int | None = -1) -> Tensor:
     found = tensor(x)
     if axis is None:
         found, axis = reshape(found, (-1,)), 0
-    size = found.shape[axis] if known_rank("argpartition", found) else None
+    axis = canonical_axis("argpartition", axis, known_rank("argpartition", found))
+    size, kth = found.shape[axis], whole("argpartition", "kth", kth)
     if size is not None and not -size <= kth < size:
         raise InvalidArgumentError(f"argpartition: {kth} is no place along an axis of {size}")
     return engine.argsort(found, axis)
@@ -353,15 +356,17 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
         (Tensor([1, 0], shape=(2,), dtype=int32), Tensor([2, 1], shape=(2,), dtype=int32))
     """
     rest = _integers("unravel_index", indices)
+    sizes = shape if np.iterable(shape) else (shape,)
+    shape = tuple([whole("unravel_index", "a size", size) for size in sizes])
     known, count = known_array(rest), prod(shape)
     if known is not None and ((known < -count) | (known >= count)).any():
         raise InvalidArgumentError(
-            f"unravel_index: a tensor of the shape {tuple(shape)} has {count} elements, "
+            f"unravel_index: a tensor of the shape {shape} has {count} elements, "
             f"got the indices {known.tolist()}"
         )
     coordinates = []
-    for size in reversed(tuple(shape)):
-        length = tensor(int(size), rest.dtype)
+    for size in reversed(shape):
+        length = tensor(size, rest.dtype)
         coordinates.append(arithmetic.mod(rest, length))
         rest = arithmetic.floor_divide(rest, length)
     return tuple(reversed(coordinates))

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Any, SupportsInt
 
+import numpy as np
+
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import GraphTensor, Tensor, canonical_axis
 from laminar.engine.ops.array import axes, creation
@@ -13,7 +15,7 @@ from laminar.engine.ops.array import join as engine
 from laminar.engine.ops.array.shape import dim_of, reshape
 
 from ..typing import TensorLike
-from .arguments import known_rank, known_size, tensor, tensors
+from .arguments import known_rank, known_size, tensor, tensors, whole
 from .recording import public
 
 __all__ = [
@@ -193,9 +195,10 @@ def split(
         Tensor([2, 3], shape=(2,), dtype=int64)
     """
     x = tensor(x)
-    if isinstance(indices_or_sections, int):
-        return list(engine.split(x, indices_or_sections, axis))
-    return _cut(x, [int(i) for i in indices_or_sections], axis)
+    if not np.iterable(indices_or_sections):
+        count = whole("split", "the number of pieces", indices_or_sections)
+        return list(engine.split(x, count, axis))
+    return _cut(x, [whole("split", "a place", i) for i in indices_or_sections], axis)
 
 
 def _cut(x: Tensor, places: list[int], axis: int) -> list[Tensor]:

@@ -19,7 +19,7 @@ from laminar.engine.ops.core.entries import known_value
 from laminar.engine.ops.math.bits import bitcast
 
 from ..typing import DTypeLike, ShapeLike, TensorLike
-from .arguments import dtype_or_float, known_rank, tensor
+from .arguments import dtype_or_float, known_rank, tensor, whole
 from .recording import public
 
 __all__ = [
@@ -311,7 +311,7 @@ def rot90(array: TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tens
     if len(axes) != 2:
         raise ShapeError(f"rot90: expected two axes, got {axes}")
     first, second = canonical_axes("rot90", axes, known_rank("rot90", x))
-    turns = k % 4
+    turns = whole("rot90", "k", k) % 4
     if turns == 0:
         return x
     if turns == 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, Tensor, int32
 from laminar.engine.ops.array import axes, segment, sort
 from laminar.engine.ops.linalg import solve
@@ -13,7 +13,7 @@ from laminar.engine.ops.math import elementary as engine
 from laminar.engine.ops.math.cast import cast
 
 from ..typing import AxisLike, TensorLike
-from .arguments import floating, floating_pair, known_rank, tensor
+from .arguments import floating, floating_pair, known_rank, tensor, whole
 from .recording import public
 
 __all__ = [
@@ -140,7 +140,7 @@ def top_k(x: TensorLike, k: int | Tensor, sorted: bool = True) -> tuple[Tensor, 
         >>> values, indices
         (Tensor([9, 5], shape=(2,), dtype=int32), Tensor([1, 2], shape=(2,), dtype=int32))
     """
-    return sort.top_k(tensor(x), k if isinstance(k, Tensor) else int(k), sorted)
+    return sort.top_k(tensor(x), k if isinstance(k, Tensor) else whole("top_k", "k", k), sorted)
 
 
 @public
@@ -164,14 +164,15 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """
     labels = tensor(targets)
     labels = labels if labels.dtype in INTEGER else cast(labels, int32)
-    return sort.in_top_k(labels, floating(predictions), int(k))
+    return sort.in_top_k(labels, floating(predictions), whole("in_top_k", "k", k))
 
 
 def _segments(
     op: Any, data: TensorLike, segment_ids: TensorLike, num_segments: int | None, sorted: bool
 ) -> Tensor:
     ids = tensor(segment_ids)
-    ids = ids if ids.dtype in INTEGER else cast(ids, int32)
+    if ids.dtype not in INTEGER:
+        raise DTypeError(f"{op.__name__}: segment_ids must be whole numbers, got {ids.spec}")
     found: Tensor = op(tensor(data), ids, num_segments, is_sorted=sorted)
     return found
 
@@ -192,6 +193,7 @@ def segment_sum(
         (num_segments, ...); 0 for a segment without slices.
 
     Raises:
+        DTypeError: the segment numbers are no integers.
         ShapeError: there are not as many numbers as slices.
 
     Examples:
@@ -217,6 +219,7 @@ def segment_prod(
         (num_segments, ...), of the type of `data`.
 
     Raises:
+        DTypeError: the segment numbers are no integers.
         ShapeError: there are not as many numbers as slices.
 
     Examples:
@@ -244,6 +247,7 @@ def segment_max(
         (num_segments, ...), of the type of `data`.
 
     Raises:
+        DTypeError: the segment numbers are no integers.
         ShapeError: there are not as many numbers as slices.
 
     Examples:
@@ -271,6 +275,7 @@ def segment_min(
         (num_segments, ...), of the type of `data`.
 
     Raises:
+        DTypeError: the segment numbers are no integers.
         ShapeError: there are not as many numbers as slices.
 
     Examples:

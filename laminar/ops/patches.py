@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import Tensor, canonical_axis
 from laminar.engine.ops.array import axes, creation
 from laminar.engine.ops.array import padding as engine_padding
 from laminar.engine.ops.array.gather import gather
@@ -17,7 +19,7 @@ from laminar.engine.ops.nn import conv_transpose, convolution
 from laminar.engine.ops.nn.windows import per_axis
 
 from ..typing import TensorLike
-from .arguments import floating, known_rank, known_size, tensor
+from .arguments import floating, known_rank, known_size, tensor, whole
 from .layout import sizes
 from .recording import public
 
@@ -73,10 +75,10 @@ def unfold(
 
 
 def _pair(who: str, what: str, value: Pair) -> tuple[int, int]:
-    pair = (value, value) if isinstance(value, int) else tuple(value)
-    if len(pair) != 2 or any(p < 0 for p in pair):
+    pair = tuple(value) if np.iterable(value) else (value, value)
+    if len(pair) != 2 or not all(hasattr(p, "__index__") and p >= 0 for p in pair):
         raise InvalidArgumentError(f"{who}: {what} must be one or two whole numbers, got {value}")
-    return pair[0], pair[1]
+    return int(pair[0]), int(pair[1])
 
 
 @public
@@ -115,7 +117,8 @@ def fold(
     who = "fold"
     if x.shape.rank != 3:
         raise ShapeError(f"fold: expected (batch, cells, windows), got {x.spec}")
-    size, step, gap = (_pair(who, "size", v) for v in (kernel_size, stride, dilation))
+    size = per_axis(who, "kernel_size", kernel_size, 2)
+    step, gap = per_axis(who, "stride", stride, 2), per_axis(who, "dilation", dilation, 2)
     pads, target = _pair(who, "padding", padding), _pair(who, "output_size", output_size)
     padded = [n + 2 * p for n, p in zip(target, pads, strict=True)]
     covered = [g * (k - 1) + 1 for k, g in zip(size, gap, strict=True)]
@@ -168,7 +171,9 @@ def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int)
                 [3., 4., 5.]], shape=(2, 3), dtype=float32)
     """
     x = tensor(x)
-    known_rank("extract_sequences", x)
+    canonical_axis("extract_sequences", -1, known_rank("extract_sequences", x))
+    sequence_length = whole("extract_sequences", "sequence_length", sequence_length)
+    sequence_stride = whole("extract_sequences", "sequence_stride", sequence_stride)
     n = sizes(x)[-1]  # a scalar tensor, where it is not known
     end = n - sequence_length + 1
     starts = creation.arange(

@@ -15,10 +15,12 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from laminar.engine.errors import FailedPreconditionError
+from laminar.engine.errors import FailedPreconditionError, LaminarError
 from laminar.engine.graph import EagerTensor, GraphTensor
 from laminar.engine.ops.core.entries import known_value
 from laminar.engine.ops.core.naming import call_named
+
+from .argument_kinds import check_kinds
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -137,9 +139,15 @@ def public(fn: Callable[P, R]) -> PublicOp[P, R]:
             if found == _SYMBOL:
                 return _record(op, args, kwargs)
             args, kwargs = _with_known(fn, args, kwargs)
-        if kwargs and "name" in kwargs:
-            return call_named(kwargs.pop("name"), fn, *args, **kwargs)
-        return fn(*args, **kwargs)
+        try:
+            if kwargs and "name" in kwargs:
+                return call_named(kwargs.pop("name"), fn, *args, **kwargs)
+            return fn(*args, **kwargs)
+        except LaminarError:
+            raise
+        except Exception:
+            check_kinds(fn, args, kwargs)
+            raise
 
     recorded_ops.add(op)
     return op

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 
 from laminar.engine.graph import Tensor, bool_
+from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.math import arithmetic as engine
 from laminar.engine.ops.math import compare, numbers
 
@@ -14,8 +15,12 @@ from .arguments import (
     floating,
     numeric,
     tensor,
+    whole,
 )
 from .recording import public
+
+# No number has more digits, before its point or behind it.
+_MOST_DIGITS = 308
 
 __all__ = [
     "ceil",
@@ -77,10 +82,15 @@ def round(x: TensorLike, decimals: int = 0) -> Tensor:
         Tensor([ 1.,  2., -1.], shape=(3,), dtype=float32)
     """
     number = numeric(x)
+    decimals = whole("round", "decimals", decimals)
     if not number.dtype.is_floating and decimals >= 0:
         return number
     if decimals == 0:
         return engine.rint(number)
+    if decimals > _MOST_DIGITS:
+        return number
+    if decimals < -_MOST_DIGITS:
+        return zeros_like(number)  # less than half a unit of the place that is rounded to
     scale = 10.0 ** builtins.abs(decimals)
     wide = floating(number)
     factor = tensor(scale, wide.dtype)

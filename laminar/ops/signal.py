@@ -175,6 +175,8 @@ def _check(who: str, sequence_length: int, sequence_stride: Any, fft_length: int
         raise InvalidArgumentError(
             f"{who}: sequence_stride must be a whole number of at least 1, got {sequence_stride!r}"
         )
+    if sequence_length < 1:
+        raise InvalidArgumentError(f"{who}: sequence_length must be at least 1, got 0")
     if fft_length < sequence_length:
         raise InvalidArgumentError(
             f"{who}: fft_length must be at least sequence_length, "

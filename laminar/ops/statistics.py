@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor, bool_, canonical_axes, float64, int32
+from laminar.engine.graph import INEXACT, Tensor, bool_, canonical_axes, float64, int32
 from laminar.engine.ops.array import axes
 from laminar.engine.ops.array import quantile as engine
 from laminar.engine.ops.array.along import take_along_axis
@@ -163,7 +163,7 @@ def corrcoef(x: TensorLike) -> Tensor:
 def _replaced(x: TensorLike, value: float) -> tuple[Tensor, Tensor | None]:
     """`x` with `value` for each NaN, and where those were (None for integers, which have none)."""
     x = tensor(x)
-    if not x.dtype.is_floating:
+    if x.dtype not in INEXACT:
         return x, None
     missing = is_nan(x)
     return where(missing, tensor(value, x.dtype), x), missing

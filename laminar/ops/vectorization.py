@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
+
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, broadcast_shapes
 from laminar.engine.ops.array.broadcast import broadcast_to
@@ -45,6 +47,8 @@ def vectorize(
     """
     if not callable(pyfunc):
         raise InvalidArgumentError(f"vectorize: expected a function, got {pyfunc!r}")
+    if excluded is not None and (isinstance(excluded, str) or not np.iterable(excluded)):
+        raise InvalidArgumentError(f"vectorize: excluded must be a set, got {excluded!r}")
     passed = frozenset(excluded or ())
     inner = None if signature is None else _inner_ranks(signature)
 
@@ -73,7 +77,7 @@ def vectorize(
 
 def _inner_ranks(signature: str) -> list[int]:
     """The number of axes that the function itself takes of each argument."""
-    plain = signature.replace(" ", "")
+    plain = str(signature).replace(" ", "")
     if not _SIGNATURE.fullmatch(plain):
         raise InvalidArgumentError(
             f"vectorize: expected a signature such as '(n),(n)->()', got {signature!r}"

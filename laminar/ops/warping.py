@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from laminar.engine.errors import ShapeError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, int32
 from laminar.engine.ops.array import creation, join
 from laminar.engine.ops.array.axes import expand_dims, squeeze
@@ -349,6 +350,10 @@ def elastic_transform(
     """
     one_of("elastic_transform", "interpolation", interpolation, tuple(_ORDERS))
     one_of("elastic_transform", "fill_mode", fill_mode, _MODES)
+    if not 0 <= sigma < math.inf:
+        raise InvalidArgumentError(
+            f"elastic_transform: sigma must be finite and not negative, got {sigma}"
+        )
     side = int(6 * sigma) | 1
 
     def compute(x: Tensor) -> Tensor:

@@ -12,10 +12,7 @@ from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math import elementary as mathematics
 
 from ..typing import TensorLike
-from .arguments import (
-    dtype_or_float,
-    tensor,
-)
+from .arguments import dtype_or_float, tensor, whole
 from .creation import ones
 from .recording import public
 
@@ -30,13 +27,13 @@ __all__ = [
 
 def _phase(n: SupportsInt) -> tuple[Tensor, float]:
     """The places 0, 1, ... of a window of length `n`, and the last of them (at least 1)."""
-    count = int(n)
+    count = whole("a window", "its length", n)
     return engine.arange(max(count, 0), dtype=dtype_or_float(None)), float(max(count - 1, 1))
 
 
 def _cosine_window(n: SupportsInt, *terms: float) -> Tensor:
     """Sum over k of terms[k] * cos(2 pi k i / (n - 1)), and 1 for a window of one point."""
-    if int(n) == 1:
+    if n == 1:
         return ones((1,))
     i, last = _phase(n)
     window = basic.zeros_like(i)
@@ -88,7 +85,7 @@ def bartlett(x: SupportsInt) -> Tensor:
         >>> ops.bartlett(5)
         Tensor([0. , 0.5, 1. , 0.5, 0. ], shape=(5,), dtype=float32)
     """
-    if int(x) == 1:
+    if x == 1:
         return ones((1,))
     i, last = _phase(x)
     rising = arithmetic.multiply(i, tensor(2 / last, i.dtype))
@@ -104,7 +101,7 @@ def kaiser(x: SupportsInt, beta: TensorLike) -> Tensor:
         >>> ops.kaiser(5, beta=4.0)
         Tensor([0.0885, 0.6334, 1.    , 0.6334, 0.0885], shape=(5,), dtype=float32)
     """
-    if int(x) == 1:
+    if x == 1:
         return ones((1,))
     i, last = _phase(x)
     scale = tensor(beta, i.dtype)

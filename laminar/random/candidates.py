@@ -13,7 +13,7 @@ from laminar.engine.ops.core.basic import ones_like
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.elementary import expm1, log, log1p
 from laminar.engine.ops.random.candidates import candidate_sampler
-from laminar.ops.arguments import tensor
+from laminar.ops.arguments import tensor, whole
 
 from ..typing import TensorLike
 from .seeds import SeedLike, draw_seed
@@ -147,8 +147,8 @@ def _sample(
     sampled, tries = candidate_sampler.many(
         draw_seed(seed),
         *inputs,
-        num_sampled=int(num_sampled),
-        range_max=int(range_max),
+        num_sampled=whole(distribution, "num_sampled", num_sampled),
+        range_max=whole(distribution, "range_max", range_max),
         unique=bool(unique),
         distribution=distribution,
     )

@@ -13,7 +13,7 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Dim, DType, Tensor, as_dtype
 from laminar.engine.ops.nn import dropout as engine_dropout
 from laminar.engine.ops.random import draws as engine
-from laminar.ops.arguments import dtype_or_float, floating, tensor
+from laminar.ops.arguments import dtype_or_float, floating, tensor, whole
 from laminar.ops.recording import public
 
 from ..typing import DTypeLike, ShapeLike, TensorLike
@@ -146,7 +146,9 @@ def randint(
             f"randint: dtype must be an integer type, got {found}",
             remedy="use uniform for fractions",
         )
-    low, high = (v if isinstance(v, Tensor) else int(v) for v in (minval, maxval))
+    low, high = (
+        v if isinstance(v, Tensor) else whole("randint", "a bound", v) for v in (minval, maxval)
+    )
     return engine.random_int(draw_seed(seed), shape, low, high, found)
 
 
@@ -172,7 +174,8 @@ def categorical(
     x = floating(logits)
     if x.shape.rank not in (2, None):
         raise ShapeError(f"categorical: logits must be (batch, classes), got {x.spec}")
-    return engine.random_categorical(draw_seed(seed), x, num_samples, as_dtype(dtype))
+    count = whole("categorical", "num_samples", num_samples)
+    return engine.random_categorical(draw_seed(seed), x, count, as_dtype(dtype))
 
 
 @public

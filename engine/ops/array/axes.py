@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShapeError
 from ...graph import (
     Array,
@@ -66,7 +68,7 @@ def transpose(x: Tensor, axes: Any = None) -> Tensor:
         if rank is None:
             return transpose_op(x, axes=None)
         axes = range(rank)[::-1]
-    order = tuple(int(axis) for axis in axes)
+    order = tuple([int(axis) for axis in (axes if np.iterable(axes) else [axes])])
     if rank is not None and len(order) == rank:
         order = canonical_axes("Transpose", order, rank)
         if order == tuple(range(rank)):

@@ -163,6 +163,10 @@ def split(x: Tensor, sizes: int | Sequence[Any], axis: int = 0) -> tuple[Tensor,
     if isinstance(sizes, int):
         if sizes < 1:
             raise InvalidArgumentError(f"Split: expected at least one piece, got {sizes}")
+        if x.shape.rank is not None:
+            size = x.shape[canonical_axis("Split", axis, x.ndim)]
+            if size and sizes > size:
+                raise ShapeError(f"Split: axis {axis} of {x.spec} has no {sizes} equal pieces")
         sizes = (-1,) * sizes
     dims = [n for n in sizes if isinstance(n, Tensor)]
     attribute = tuple(None if isinstance(n, Tensor) else int(n) for n in sizes)

@@ -223,4 +223,6 @@ def pad(x: Tensor, paddings: Any, mode: str = "constant", value: complex | str =
         pairs = [(pairs[0], pairs[-1])] * x.ndim
     elif len(pairs) == 1:
         pairs = pairs * x.ndim
+    if any(np.shape(pair) != (2,) for pair in pairs):
+        raise ShapeError(f"Pad: expected two widths for each axis, got {paddings!r}")
     return _pad(x, paddings=tuple((int(b), int(a)) for b, a in pairs), mode=mode, value=value)

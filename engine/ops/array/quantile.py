@@ -14,6 +14,7 @@ from ..math.cast import cast
 from ..math.compare import equal, is_nan, where
 from .axes import expand_dims, moveaxis, transpose
 from .gather import gather
+from .padding import pad
 from .shape import dim_of, reshape
 from .sort import sort
 
@@ -37,7 +38,8 @@ def quantile(
         keepdims: whether the axes stay, with size 1.
 
     Returns:
-        The axes of `q`, then those of `x` that are left. NaN where an element is NaN.
+        The axes of `q`, then those of `x` that are left. NaN where an element is NaN, or where
+        there is none.
 
     Raises:
         InvalidArgumentError: an unknown method.
@@ -51,6 +53,8 @@ def quantile(
         )
     axes = canonical_axes("quantile", range(x.ndim) if axis is None else axis, x.ndim)
     ordered = sort(_joined(x, axes))
+    if ordered.shape[-1] == 0:  # of nothing the quantile is NaN, as NumPy has it
+        ordered = pad(ordered, [*[(0, 0)] * (ordered.ndim - 1), (0, 1)], value=math.nan)
     last = subtract(dim_of(ordered, axis=-1), constant(1, int32))
     fractions = cast(q, float64) if isinstance(q, Tensor) else convert_to_tensor(q, float64)
     place = multiply(fractions, cast(last, float64))

@@ -24,7 +24,7 @@ from ...graph import (
 )
 from ..core.arrays import computing_dtype
 from ..core.convert import convert_to_tensor
-from ..core.entries import known_value
+from ..core.entries import known_value, whole
 from ..core.op_def import Grads
 from ..core.registry import define, no_gradient
 from ..math.arithmetic import mod, subtract
@@ -281,7 +281,8 @@ def roll(x: Tensor, shift: int | Sequence[int], axis: Axes | None = None) -> Ten
     shift = known_value(shift)
     if isinstance(shift, Tensor):
         return _roll_by(x, shift, axes)
-    shifts = tuple(shift) if isinstance(shift, Sequence) else (shift,) * len(axes)
+    shifts = tuple(shift) if np.iterable(shift) else (shift,) * len(axes)
+    shifts = tuple([whole("roll", "a shift", n) for n in shifts])
     if len(shifts) != len(axes):
         raise InvalidArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     return _roll(x, shift=shifts, axis=axes)

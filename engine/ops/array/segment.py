@@ -238,6 +238,7 @@ def _prod_grad(op: OpView, dy: Tensor) -> Grads:
 def _reduce(
     op: OpDef, data: Tensor, segment_ids: Tensor, num_segments: Any, is_sorted: bool
 ) -> Tensor:
+    _check(op.type, data.spec, segment_ids.spec)
     count = _count(segment_ids) if num_segments is None else num_segments
     (attribute,), dims = split_shape([count])
     return op(data, segment_ids, *dims, num_segments=attribute, is_sorted=is_sorted)

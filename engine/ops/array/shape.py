@@ -127,7 +127,7 @@ def sizes_of(x: Tensor) -> tuple[tuple[Dim, ...] | None, list[Tensor]]:
 
 def split_shape(shape: Any) -> tuple[tuple[Dim, ...], list[Tensor]]:
     """A shape whose entries may be scalar tensors, as (attribute, tensors for the unknown)."""
-    if isinstance(shape, Tensor) or not hasattr(shape, "__iter__"):
+    if isinstance(shape, Tensor) or not np.iterable(shape):
         shape = _entries(shape)
     attribute: list[Dim] = []
     dims: list[Tensor] = []

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import DTypeError, InvalidArgumentError
 from ...graph import BOOLEAN, INTEGER, Dim, EagerTensor, GraphTensor, Tensor, resource
 from .basic import const_op
 from .kernels import HOST
@@ -22,6 +22,21 @@ from .op_def import OpDef
 _MOST = 256
 # How far back a number is followed.
 _DEPTH = 32
+
+
+def whole(who: str, what: str, value: Any) -> int:
+    """`value` as an int: a whole number, which a float may be, too; nothing is cut off.
+
+    Raises:
+        DTypeError: it is no whole number.
+    """
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(value, str) or number != value:
+        raise DTypeError(f"{who}: {what} must be a whole number, got {value!r}")
+    return number
 
 
 def known_entries(x: Any, depth: int = _DEPTH) -> list[Dim] | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -54,9 +56,11 @@ def norm(
             f"norm: expected one axis for vectors or two for matrices, got {axes} of {x.spec}",
             remedy="give axis=",
         )
+    if isinstance(ord, Sequence | np.ndarray) and not isinstance(ord, str):
+        raise InvalidArgumentError(f"norm: the order must be a number or a name, got {ord!r}")
     if ord is None or (ord == 2 and len(axes) == 1) or (ord == "fro" and len(axes) == 2):
         return euclidean_norm(x, axes, keepdims)
-    if len(axes) == 1 and not isinstance(ord, str):
+    if len(axes) == 1 and isinstance(ord, Real):
         return _vector_norm(x, ord, axes, keepdims)
     if len(axes) == 2 and ord in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         return _matrix_norm(x, ord, axes, keepdims)

@@ -63,6 +63,10 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Any] = 2) -> Tensor:
                 remedy="name no more axes than both have",
             )
         axes = (range(a.ndim - axes, a.ndim), range(axes))
+    if not isinstance(axes, Sequence) or len(axes) != 2:
+        raise InvalidArgumentError(
+            f"tensordot: axes must be a whole number, or the axes of a and those of b, got {axes!r}"
+        )
     first, second = ([each] if isinstance(each, int) else list(each) for each in axes)
     if len(first) != len(second):
         raise InvalidArgumentError(

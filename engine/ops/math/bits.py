@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...graph import DENSE, Array, TensorSpec, as_dtype
 from ..core.registry import define, no_gradient
 
@@ -13,6 +13,8 @@ from ..core.registry import define, no_gradient
 def bitcast(x: TensorSpec, *, dtype: str) -> TensorSpec:
     """The bytes of `x` as another type; of another size, the last axis grows or shrinks to fit."""
     wanted = as_dtype(dtype)
+    if wanted not in DENSE:
+        raise DTypeError(f"Bitcast: a {wanted} has no number of bytes of its own")
     before, after = x.dtype.size, wanted.size
     if before == after or x.shape.rank is None:
         return TensorSpec(x.shape, wanted)

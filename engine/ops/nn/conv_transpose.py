@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import FLOATING, Array, Dim, OpView, Tensor, TensorSpec, tensor_like
+from ..core.entries import whole
 from ..core.op_def import Grads
 from ..core.registry import define
 from .convolution import conv, conv_kernel_grad, scatter_windows, spatial_axes
@@ -187,14 +188,14 @@ def conv_transpose(
         arXiv:1603.07285, section 4.
     """
     axes = spatial_axes("ConvTranspose", x, kernel)
-    if padding.lower() not in ("valid", "same"):
+    if not isinstance(padding, str) or padding.lower() not in ("valid", "same"):
         raise InvalidArgumentError(
             f"ConvTranspose: padding must be 'valid' or 'same', got {padding!r}"
         )
     extras: tuple[int, ...] | None = None
     if output_padding is not None:
         given = output_padding if isinstance(output_padding, Sequence) else (output_padding,) * axes
-        extras = tuple(int(p) for p in given)
+        extras = tuple(whole("ConvTranspose", "output_padding", p) for p in given)
         if len(extras) != axes or any(p < 0 for p in extras):
             raise InvalidArgumentError(
                 f"ConvTranspose: output_padding must be one whole number >= 0, or {axes} of them, "

@@ -12,6 +12,7 @@ from ...errors import ShapeError, UnimplementedError
 from ...graph import INTEGER, Array, OpView, Tensor, TensorShape, TensorSpec, float32, float64
 from ..array.axes import expand_dims
 from ..array.runs import combined_by_row
+from ..core.entries import whole
 from ..core.kernels import HOST
 from ..core.op_def import Grads
 from ..core.registry import define
@@ -149,4 +150,5 @@ def ctc_loss(
     Returns:
         (batch,); about 1e5 where the labels do not fit into the steps.
     """
-    return _ctc_loss.many(log_probs, labels, label_lengths, lengths, blank=int(blank))[0]
+    blank = whole("ctc_loss", "the blank", blank)
+    return _ctc_loss.many(log_probs, labels, label_lengths, lengths, blank=blank)[0]

@@ -13,6 +13,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...graph import Array, Dim, Tensor, TensorSpec
 from ..array.shape import dim_of
@@ -34,6 +36,8 @@ def per_axis(who: str, what: str, value: int | Sequence[int], axes: int) -> tupl
         DTypeError: it is neither a whole number nor `axes` of them.
         InvalidArgumentError: a number is less than 1.
     """
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     found = tuple(value) if isinstance(value, Sequence) else (value,) * axes
     expected = (
         f"{who}: {what} must be one whole number >= 1, or {axes} of them "
@@ -55,7 +59,7 @@ def as_padding(who: str, padding: str | Sequence[Sequence[int]], axes: int) -> P
     if isinstance(padding, str):
         if padding.lower() in _NAMED:
             return padding.lower()
-    elif len(padding) == axes and all(len(pair) == 2 for pair in padding):
+    elif np.shape(padding) == (axes, 2):
         return tuple((int(before), int(after)) for before, after in padding)
     raise InvalidArgumentError(
         f"{who}: padding must be one of {', '.join(map(repr, _NAMED))}, "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import DTypeError, InvalidArgumentError
 from ...graph import INTEGER, Array, Tensor, TensorSpec, int64
 from ..array.gather import gather, gather_nd
 from ..array.join import concat
@@ -28,6 +28,11 @@ def _joined(
 ) -> SparseValues:
     """What `combine` makes of two arrays wherever one has an element; 0 stands for what is not."""
     x, y = as_sparse(who, a), as_sparse(who, b)
+    if x.values.dtype != y.values.dtype:
+        raise DTypeError(
+            f"{who}: two sparse arrays must have one type, got {x.dtype} and {y.dtype}",
+            remedy="cast one",
+        )
     places, first, second = sparse_union.many(
         x.indices, y.indices, x.dense_shape, y.dense_shape, name=name
     )

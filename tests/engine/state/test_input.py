@@ -385,3 +385,8 @@ def test_the_default_session_is_used(graph: Graph) -> None:
         coord.request_stop()
         coord.join(threads)
     assert not any(isinstance(t, threading.Thread) and t.is_alive() for t in threads)
+
+
+def test_what_is_listed_is_a_runner() -> None:
+    with pytest.raises(TypeError, match="add_queue_runner: expected a QueueRunner, got 1"):
+        add_queue_runner(1)  # type: ignore[arg-type]  # no runner

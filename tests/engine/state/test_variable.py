@@ -389,3 +389,7 @@ def test_an_operand_is_read_once(kind: Any) -> None:
         expected = 2 if x is y else len(read)
         assert sum(op.type == "ReadVariable" for op in operations) == expected
         np.testing.assert_array_equal(f(), np.asarray(x) + np.asarray(y))
+
+
+def test_an_initializer_of_eager_variables_does_nothing() -> None:
+    assert eng.variables_initializer([eng.Variable(1.0)]).type == "NoOp"

@@ -14,7 +14,7 @@ import pytest
 
 from laminar import engine, ops
 from laminar.engine import summary, training
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 
 
 @pytest.fixture(autouse=True)
@@ -279,3 +279,8 @@ def test_a_hook_that_does_nothing_changes_no_fetch() -> None:
     assert fetches is x
     assert feeds == {x: 2.0}
     assert options is None
+
+
+def test_steps_are_counted_whole() -> None:
+    with pytest.raises(DTypeError, match=r"increment must be a whole number, got 1\.5"):
+        training.increment_global_step(1.5)  # type: ignore[arg-type]  # no int

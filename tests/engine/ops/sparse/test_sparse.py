@@ -381,3 +381,10 @@ def test_an_eager_part_beside_a_tensor_of_a_graph_belongs_to_the_graph() -> None
         return engine.sparse_tensor_to_dense(whole.with_values(whole.values * x))
 
     np.testing.assert_array_equal(scaled(2.0), [[0.0, 10.0], [14.0, 0.0]])
+
+
+def test_sums_are_of_one_type() -> None:
+    one, other = sparse_of(np.array([1.0])), sparse_of(np.array([1]))
+    for fn in (engine.sparse_add, engine.sparse_maximum):
+        with pytest.raises(DTypeError, match=f"{fn.__name__}: .* must have one type"):
+            fn(one, other)

@@ -95,3 +95,15 @@ def test_rows_or_a_tensor() -> None:
         with pytest.raises(ValueError, match="asked for int32"):
             tf.convert_to_tensor_or_indexed_slices(rows, tf.int32)
     assert tf.Dimension(None).value is None
+
+
+def test_parts_are_along_an_axis_that_there_is() -> None:
+    for partitioner in (
+        tf.fixed_size_partitioner(2, axis=5),
+        tf.variable_axis_size_partitioner(64, axis=5),
+        tf.min_max_variable_partitioner(2, axis=5),
+    ):
+        with pytest.raises(ValueError, match="axis 5 does not exist"):
+            partitioner(shape=tf.TensorShape([4, 2]), dtype=tf.float32)
+    with pytest.raises(ValueError, match="num_shards must be positive"):
+        tf.fixed_size_partitioner(0)
