@@ -12,6 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
+from ..late import later
+
+_share_cores = later("laminar.engine.blas", "share_cores")
 
 # What a step has of its own: threads, or none besides its own; None for those of the process.
 InterOpThreads: TypeAlias = tuple[ThreadPoolExecutor | None] | None
@@ -27,7 +30,10 @@ def inter_op_threads(count: int) -> ThreadPoolExecutor | None:
     """
     if count < 1:
         raise InvalidArgumentError(f"at least one operation must run at a time, got {count}")
-    return ThreadPoolExecutor(count - 1, "laminar-inter-op") if count > 1 else None
+    if count == 1:
+        return None
+    _share_cores()
+    return ThreadPoolExecutor(count - 1, "laminar-inter-op")
 
 
 _pool: list[ThreadPoolExecutor | None] = [None]

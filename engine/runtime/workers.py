@@ -10,6 +10,10 @@ import queue
 import threading
 from collections.abc import Callable
 
+from ..late import later
+
+_share_cores = later("laminar.engine.blas", "share_cores")
+
 Task = Callable[[], None]
 _KEEP_SECONDS = 10.0
 
@@ -23,6 +27,7 @@ class Workers:
 
     def start(self, task: Task) -> None:
         """Run `task`, which must not raise, in a thread that has nothing to do, or in a new one."""
+        _share_cores()
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:

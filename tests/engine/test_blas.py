@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from laminar import ops
-from laminar.engine import blas
+from laminar.engine import Graph, Session, SessionConfig, blas, device, placeholder
+from laminar.engine.runtime.pool import inter_op_threads
 
 
 @pytest.fixture
@@ -21,20 +22,25 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(blas, "_setters", lambda: [told.append])
     for name in blas._VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(blas._Setting, "few", 0)
     monkeypatch.setattr(blas._Setting, "many", 0)
+    monkeypatch.setattr(blas._Setting, "is_shared", False)
     return told
 
 
 def test_large_products_have_more_threads_for_their_time(counts: list[int]) -> None:
     with blas.many_threads():
         assert counts == []  # nobody has set anything
-    blas.set_blas_threads(1, 8)
+    blas.set_blas_threads(8)
     with blas.many_threads():
-        assert counts == [1, 8]
+        assert counts == [8]  # nobody else is there
+    blas.share_cores()
+    with blas.many_threads():
+        assert counts == [8, 1, 8]
         with blas.many_threads():  # as another thread would
-            assert counts == [1, 8]
-    assert counts == [1, 8, 1]
+            assert counts == [8, 1, 8]
+    assert counts == [8, 1, 8, 1]
+    blas.set_blas_threads(4)
+    assert counts[-1] == 1
     with pytest.raises(KeyError), blas.many_threads():
         raise KeyError
     assert counts[-1] == 1
@@ -44,22 +50,46 @@ def test_what_the_environment_says_holds(
     counts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    blas.set_blas_threads(1, 2)
+    blas.set_blas_threads(2)
+    blas.share_cores()
     with blas.many_threads():
         pass
     assert counts == []
 
 
 def test_a_product_asks_for_threads_if_it_is_large(counts: list[int]) -> None:
-    blas.set_blas_threads(1, 2)
+    blas.set_blas_threads(2)
+    blas.share_cores()
     x = np.random.default_rng(0).normal(size=(900, 900)).astype("float32")
     small = ops.convert_to_tensor(x[:50, :50])
     small @ small
-    assert counts == [1]
+    assert counts == [2, 1]
     found = ops.convert_to_tensor(x) @ ops.convert_to_tensor(x)
-    assert counts == [1, 2, 1]
+    assert counts == [2, 1, 2, 1]
     wide = x.astype("float64")
     np.testing.assert_allclose(found, wide @ wide, rtol=1e-3, atol=1e-3)
+
+
+def test_operations_that_run_side_by_side_have_one_thread_each(counts: list[int]) -> None:
+    """Products in threads of several devices wait for each other's BLAS threads, which spin."""
+    config = SessionConfig(device_count={"cpu": 2}, jit_compile=False)
+    with Graph().as_default() as graph:
+        x = placeholder("float32", [4, 4])
+        halves = []
+        for name in ("/cpu:0", "/cpu:1"):
+            with device(name):
+                halves.append(ops.matmul(x, x))
+    with Session(graph=graph, config=config) as session:
+        found = session.run(halves, {x: 2 * np.eye(4, dtype="float32")})
+    np.testing.assert_array_equal(found, [4 * np.eye(4)] * 2)
+    assert counts == [1]
+
+
+def test_inter_op_threads_share_cores(counts: list[int]) -> None:
+    threads = inter_op_threads(2)
+    assert counts == [1]
+    assert threads is not None
+    threads.shutdown()
 
 
 def test_the_library_of_numpy_is_found_and_told() -> None:

@@ -16,7 +16,7 @@ import threading
 
 import numpy as np
 
-from ...blas import set_blas_threads
+from ...blas import set_blas_threads, share_cores
 from ...errors import InvalidArgumentError
 from ...ops.core.cluster import thread_share
 from ..codegen import driver_words
@@ -91,7 +91,8 @@ _pools = _Pools()
 def set_threads(n: int | None) -> None:
     """Let native code use `n` threads; None: one for each core that the process may use.
 
-    So many has NumPy's OpenBLAS, too; where native code has threads, for large products alone.
+    So many has NumPy's OpenBLAS, too; where native code has threads, or operations run side by
+    side, for large products alone.
     What native code computes does not depend on it.
 
     Raises:
@@ -110,7 +111,7 @@ def set_threads(n: int | None) -> None:
         old, _pools.by_owner = _pools.by_owner, {}
         count = n or available_cores()
         set_count(count)
-        set_blas_threads(count, count)
+        set_blas_threads(count)
     for pool in old.values():
         pool.close()
 
@@ -127,7 +128,8 @@ def pool() -> Pool | None:
             found = _pools.by_owner.get(owner)
             if found is None:
                 found = _pools.by_owner[owner] = Pool(count)
-                set_blas_threads(1, host_threads())
+                set_blas_threads(host_threads())
+                share_cores()
     return found
 
 
