@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -105,6 +106,8 @@ class MultiWorker:
     """
 
     is_async = False
+    # Whether each process has pieces of the variables, where others have whole ones.
+    keeps_pieces = False
 
     def __init__(
         self,
@@ -139,9 +142,14 @@ class MultiWorker:
         return self.group.rank
 
     @property
+    def rows_group(self) -> Group:
+        """The workers that share the rows of a batch."""
+        return self.group
+
+    @property
     def num_replicas(self) -> int:
-        """How many workers there are."""
-        return self.group.size
+        """How many workers share the rows of a batch."""
+        return self.rows_group.size
 
     @property
     def is_first(self) -> bool:
@@ -173,12 +181,13 @@ class MultiWorker:
 
         def run(given: Any) -> Any:
             batch, counts, share, key = given
+            group = self.rows_group
             if is_own:
                 batch = map_structure(
-                    lambda x: None if x is None else gathered_rows(x, counts, self.group), batch
+                    lambda x: None if x is None else gathered_rows(x, counts, group), batch
                 )
-            among = WorkerShares(self.group, self.bucket_bytes, counts, share[0], key[0])
-            with sharing(among):
+            among = WorkerShares(group, self.bucket_bytes, counts, share[0], key[0])
+            with sharing(among if group.size > 1 else None):
                 results = step(batch)
             graph = building()
             assert graph is not None, "it is traced"
@@ -187,11 +196,19 @@ class MultiWorker:
 
         return run
 
+    def alone(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """`step` as it is traced where no rows are shared."""
+        return step
+
+    def step_begins(self) -> None:
+        """Make room for a step, which has been traced."""
+
     def inputs_for(self, counts: Any) -> tuple[Any, Any, Any]:
         """`counts`, `share` and `key` for a step, as arrays with a first axis."""
-        share = np.array([counts[self.rank] / counts.sum()], np.float32)
+        rank = self.rows_group.rank
+        share = np.array([counts[rank] / counts.sum()], np.float32)
         key = np.zeros((1, 4), np.uint32)
-        key[0, :2] = [(self.rank * word) & 0xFFFF_FFFF for word in _KEY_WORDS]
+        key[0, :2] = [(rank * word) & 0xFFFF_FFFF for word in _KEY_WORDS]
         return counts, share, key
 
     # What the workers agree on
@@ -229,7 +246,7 @@ class MultiWorker:
         self._number += 1
         found = np.frombuffer(b"".join(self.group.exchange(own.tobytes())), _RECORD)
         if (found["kind"] != number).any() or (found["number"] != own["number"]).any():
-            raise _agreed(
+            raise agreed_error(
                 FailedPreconditionError,
                 "the workers are not at the same place of the program: "
                 + _each(found, lambda r: f"{_KINDS[int(r['kind'])]} step {r['number']}"),
@@ -242,12 +259,12 @@ class MultiWorker:
             return Turn(None, is_over=True, stops=False, ended=(), is_own=is_own)
         self._check_batches(found, has_ended, form, is_own=is_own)
         told = found["rows"]
-        counts = told.astype(np.int64) if is_own else shares_of(int(told[0]), len(found))
+        counts = told.astype(np.int64) if is_own else shares_of(int(told[0]), self.num_replicas)
         return Turn(counts, False, False, tuple(np.flatnonzero(has_ended).tolist()), is_own)
 
     def _check_batches(self, found: Any, has_ended: Any, form: str, *, is_own: bool) -> None:
         if (found["flags"] & _EMPTY).any():
-            raise _agreed(
+            raise agreed_error(
                 InvalidArgumentError,
                 "a worker has no data: "
                 + _each(found, lambda r: "none" if r["flags"] & _EMPTY else "some"),
@@ -255,7 +272,7 @@ class MultiWorker:
             )
         there = found[~has_ended]
         if not is_own and (has_ended.any() or (there["rows"] != there["rows"][0]).any()):
-            raise _agreed(
+            raise agreed_error(
                 InvalidArgumentError,
                 "the workers' data differ: this step's batch has "
                 + _each(found, lambda r: f"{r['rows']} examples"),
@@ -263,14 +280,14 @@ class MultiWorker:
                 "data that each has of its own",
             )
         if (there["form"] != there["form"][0]).any():
-            raise _agreed(
+            raise agreed_error(
                 InvalidArgumentError,
                 "the workers' batches differ in structure, shapes or types: "
                 + self._said_by_each(form),
                 "give all workers data of one form; sequences of several lengths, filled up to one",
             )
         if not is_own and (there["content"] != there["content"][0]).any():
-            raise _agreed(
+            raise agreed_error(
                 InvalidArgumentError,
                 "the workers' data differ: the first batches have the same shapes and other values",
                 "shuffle with the same seed in all workers (laminar.set_random_seed(0) sets "
@@ -346,7 +363,7 @@ class MultiWorker:
         """FailedPreconditionError unless `text` is the same in all workers."""
         crc = zlib.crc32(text.encode())
         if len(set(self.group.exchange(crc.to_bytes(4, "little")))) > 1:
-            raise _agreed(
+            raise agreed_error(
                 FailedPreconditionError,
                 f"the workers differ in {what}: {self._said_by_each(text)}",
                 "run the same program, of the same version, in all workers",
@@ -386,12 +403,15 @@ class MultiWorker:
     def check_equal(self, variables: Iterable[Variable]) -> None:
         """InternalError unless the variables have the same bits in all workers."""
         if not self._have_same_bits(list(variables)):
-            raise _agreed(
-                InternalError,
-                "the workers' weights have come apart",
-                "keep what changes weights or draws random numbers the same in all "
-                "workers, callbacks and train_step included",
-            )
+            raise agreed_error(*apart)
+
+    def gather(self, variables: Iterable[Variable]) -> None:
+        """Have the whole values of variables in each worker; all call it."""
+
+    @contextmanager
+    def writing(self, variables: Iterable[Variable]) -> Iterator[bool]:
+        """While a file with variables is written; gives whether this worker is to write it."""
+        yield True
 
     def _have_same_bits(self, variables: Sequence[Variable]) -> bool:
         crc = 0
@@ -408,6 +428,14 @@ class MultiWorker:
     def broken(self) -> LaminarError | None:
         """Why the workers cannot go on, None while they can."""
         return self.group.broken
+
+
+apart = (
+    InternalError,
+    "the workers' weights have come apart",
+    "keep what changes weights or draws random numbers the same in all workers, callbacks and "
+    "train_step included",
+)
 
 
 class _Default:
@@ -432,7 +460,7 @@ def shares_of(rows: int, size: int) -> Any:
     return np.diff(ends)
 
 
-def _agreed(kind: type[LaminarError], message: str, remedy: str) -> LaminarError:
+def agreed_error(kind: type[LaminarError], message: str, remedy: str) -> LaminarError:
     """An error that all workers raise at one place: they can go on together."""
     error = kind(message, remedy=remedy)
     error.is_agreed = True  # type: ignore[attr-defined]  # of this error alone

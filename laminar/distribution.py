@@ -1,7 +1,9 @@
 """`laminar.distribution`: the names under which Keras shares training among devices.
 
 `set_distribution(DataParallel())` makes every model that is compiled afterwards train on all
-devices: it is `compile(strategy=laminar.distribute.DataParallel(devices))`.
+devices: it is `compile(strategy=laminar.distribute.DataParallel(devices))`. In a program that
+several processes run (`laminar launch -n 4 train.py`), after `initialize()`, each process is a
+device, and `ModelParallel` has each keep pieces of the variables.
 """
 
 from __future__ import annotations
@@ -15,16 +17,19 @@ from typing import Any
 import numpy as np
 
 from laminar import distribute
+from laminar.distribute.collectives import mpi
+from laminar.distribute.layouts.model_parallel import ModelParallel as ModelParallelWorkers
 from laminar.engine import list_devices as _all_devices
 from laminar.engine.errors import InvalidArgumentError, UnimplementedError
 from laminar.engine.graph import DeviceSpec
 from laminar.ops import convert_to_tensor
 
-_state: dict[str, Any] = {"distribution": None}
+# `is_joined`: whether the processes that were started together are the devices.
+_state: dict[str, Any] = {"distribution": None, "is_joined": False}
 
 
 def list_devices(device_type: str | None = None) -> list[str]:
-    """The devices of this process, such as ["cpu:0"].
+    """The devices of this process, such as ["cpu:0"]; after `initialize`, one for each process.
 
     Args:
         device_type: such as "cpu" or "gpu"; otherwise the type that work goes to: the GPUs, or the
@@ -32,6 +37,8 @@ def list_devices(device_type: str | None = None) -> list[str]:
     """
     found = _all_devices()
     wanted = (device_type or found[0].device_type).lower()
+    if _state["is_joined"]:
+        return [f"{wanted}:{rank}" for rank in range(mpi.world().size)]
     return [_short(device.name) for device in found if device.device_type == wanted]
 
 
@@ -45,16 +52,31 @@ def initialize(
     num_processes: int | None = None,
     process_id: int | None = None,
 ) -> None:
-    """Accept a setup of one process, which needs none.
+    """Join the processes that were started together, as by `laminar launch -n 4` or `mpirun`.
+
+    Args:
+        job_addresses: processes find each other without; it must be None.
+        num_processes: how many there must be; by default as many as there are.
+        process_id: the number that this one must have.
 
     Raises:
-        UnimplementedError: several processes are to work together.
+        UnimplementedError: addresses were given.
+        InvalidArgumentError: there are other processes.
+        FailedPreconditionError: mpi4py, or its MPI library, is missing.
     """
-    if job_addresses is not None or (num_processes or 1) > 1 or process_id:
+    if job_addresses is not None:
         raise UnimplementedError(
-            "distribution.initialize: models of several processes are not joined by it",
-            remedy="train in one process with DataParallel, or use laminar.distribute",
+            "distribution.initialize: processes are not joined by their addresses",
+            remedy="start them together, as by laminar launch -n 4 train.py, and leave these out",
         )
+    group = mpi.world()
+    if num_processes not in (None, group.size) or process_id not in (None, group.rank):
+        raise InvalidArgumentError(
+            f"distribution.initialize: expected process {process_id} of {num_processes}, this is "
+            f"process {group.rank} of {group.size}",
+            remedy="start as many: laminar launch -n 4 train.py",
+        )
+    _state["is_joined"] = group.size > 1
 
 
 class DeviceMesh:
@@ -81,7 +103,9 @@ class DeviceMesh:
         if math.prod(shape) != len(found):
             raise InvalidArgumentError(
                 f"DeviceMesh: shape {tuple(shape)} takes {math.prod(shape)} devices, "
-                f"got {len(found)}: {found.tolist()}"
+                f"got {len(found)}: {found.tolist()}",
+                remedy="name as many devices; or start as many processes (laminar launch -n 4), "
+                "and call distribution.initialize() in them first",
             )
         self.shape = tuple(shape)
         self.axis_names = list(axis_names)
@@ -194,8 +218,18 @@ class DataParallel:
         self.device_mesh = device_mesh
         self.batch_dim_name = device_mesh.axis_names[0]
         self.auto_shard_dataset = auto_shard_dataset
-        names = device_mesh.devices.tolist()
-        self.strategy = distribute.DataParallel(names) if len(names) > 1 else None
+        self.strategy = self._strategy()
+
+    def _strategy(self) -> Any:
+        names = self.device_mesh.devices.reshape(-1).tolist()
+        if _state["is_joined"]:
+            return ModelParallelWorkers(
+                lambda path: None,
+                self.device_mesh.shape,
+                self.device_mesh.axis_names,
+                self.batch_dim_name,
+            )
+        return distribute.DataParallel(names) if len(names) > 1 else None
 
     @property
     def num_model_replicas(self) -> int:
@@ -217,10 +251,17 @@ class DataParallel:
 
 
 class ModelParallel(DataParallel):
-    """Batches shared by the devices along one axis of a mesh; the others must have size 1.
+    """Batches are shared along one axis of a mesh of processes, and variables cut along any.
 
-    Variables are not cut into parts for several devices. Where a mesh would not cut them, as on a
-    machine with one device, programs written for several run as they are.
+    Each process has its piece of the variables that the map has a layout for, and of what the
+    optimizer keeps for them. Steps compute with pieces: a product with a matrix that is cut by
+    columns gives columns, one that is cut by rows gives sums, which are added up. Training is that
+    of one process, up to the rounding of sums. Files hold whole weights: all processes call `save`,
+    and the first one writes; likewise all read values at once (`model.get_weights()`).
+
+    It takes as many processes as the mesh has places: `initialize()`, in a program that
+    `laminar launch -n 4 train.py` starts. Where a mesh would not cut variables, as on a machine
+    with one device, programs written for several run as they are.
 
     Args:
         layout_map: which axes of variables go along which axes of its mesh.
@@ -228,8 +269,13 @@ class ModelParallel(DataParallel):
         auto_shard_dataset: kept for Keras scripts; batches are always shared.
 
     Raises:
-        InvalidArgumentError: no layout map, or the mesh has no such axis.
-        UnimplementedError: another axis of the mesh is longer than 1.
+        InvalidArgumentError: no layout map, the mesh has no such axis, or it takes another number
+            of processes than there are. In the first step: a layout does not fit its variable.
+        UnimplementedError: in the first step: a variable in pieces is used inside of a loop.
+
+    Source: Shoeybi et al., "Megatron-LM: training multi-billion parameter language models using
+        model parallelism", 2019, arXiv:1909.08053, section 3; Xu et al., "GSPMD", 2021,
+        arXiv:2105.04663.
     """
 
     def __init__(
@@ -249,15 +295,27 @@ class ModelParallel(DataParallel):
             raise InvalidArgumentError(
                 f"ModelParallel: the mesh has no axis {name!r}, it has {mesh.axis_names}"
             )
-        if mesh.devices.size != mesh.shape[mesh.axis_names.index(name)]:
-            raise UnimplementedError(
-                f"ModelParallel: variables are not cut into parts for several devices, got {mesh}",
-                remedy="use DataParallel, or put whole layers on devices with laminar.device(...)",
-            )
-        flat = mesh.devices.reshape(-1).tolist()
-        super().__init__(DeviceMesh((len(flat),), [name], flat), None, auto_shard_dataset)
-        self.device_mesh = mesh
+        self.device_mesh, self.batch_dim_name = mesh, name
         self.layout_map = layout_map
+        self.auto_shard_dataset = auto_shard_dataset
+        self.strategy = self._strategy()
+
+    def _strategy(self) -> Any:
+        mesh = self.device_mesh
+        if not _state["is_joined"] and mesh.devices.size == self.num_model_replicas:
+            return super()._strategy()  # it cuts no variable, and has its devices in this process
+
+        def layout(path: str) -> Any:
+            found = self.layout_map[path]
+            return None if found is None else found.axes
+
+        return ModelParallelWorkers(layout, mesh.shape, mesh.axis_names, self.batch_dim_name)
+
+    @property
+    def num_model_replicas(self) -> int:
+        """How many parts a batch has."""
+        mesh = self.device_mesh
+        return int(mesh.shape[mesh.axis_names.index(self.batch_dim_name)])
 
     def __repr__(self) -> str:
         return f"<ModelParallel device_mesh={self.device_mesh}>"

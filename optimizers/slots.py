@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
@@ -137,6 +138,8 @@ class Slots(Recorded, Copied):
                 reference_variable.dtype,
                 name=f"{path}_{name or 'var'}",
             )
+        if slot.graph is None:
+            slot.store.kept_for = weakref.ref(reference_variable)
         self._laminar_slots_beside.setdefault(id(reference_variable), []).append(slot)
         return slot
 

@@ -69,6 +69,14 @@ class Group:
         """Return when all processes have called it."""
         self.exchange(b"\0")
 
+    def part(self, ranks: Sequence[int]) -> Group:
+        """The group of some of its processes, in this order; what fails there fails everywhere.
+
+        All processes call it at once, each with the ranks of a part that it is in; parts of one
+        call have no process in common.
+        """
+        raise NotImplementedError
+
     def fail(self, error: BaseException) -> None:
         """Tell the others that this process cannot go on; they get an AbortedError that says why.
 
@@ -116,6 +124,9 @@ class SingleGroup(Group):
 
     def exchange(self, record: bytes) -> list[bytes]:
         return [record]
+
+    def part(self, ranks: Sequence[int]) -> Group:
+        return self
 
     def broadcast(self, arrays: Sequence[Any], root: int = 0) -> None:
         """Nothing to do: there is nobody else."""

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -215,6 +216,15 @@ class MPIGroup(Group):
                 part = flat[begin : begin + _PART]
                 self._run("values", "Ibcast", [part, mpi.BYTE], root)
 
+    def part(self, ranks: Sequence[int]) -> Group:
+        self.check()
+        mpi = _library()
+        try:
+            split = partial(self._world.Split, min(ranks), list(ranks).index(self.rank))
+            return _Part(self, _within(self.timeout_seconds, split))
+        except mpi.Exception as cause:
+            self._raise(cause, "a part of the workers")
+
     # How it is waited for
 
     def _run(self, what: str, method: str, *args: Any) -> None:
@@ -378,6 +388,44 @@ class MPIGroup(Group):
             self.broken = WorkerLostError(f"{lost.message}; {cause}")
             self.refuse_recovery()
         return [int(r) for r in left]
+
+
+class _Part(MPIGroup):
+    """Some of the processes of a group; their alarms are those of the whole.
+
+    Args:
+        whole: the group.
+        communicator: that of the part.
+    """
+
+    def __init__(self, whole: MPIGroup, communicator: Any) -> None:
+        self._whole, self._world = whole, communicator
+        self._world.Set_errhandler(_library().ERRORS_RETURN)
+        self.rank, self.size = communicator.rank, communicator.size
+        self._sums: dict[Any, Any] = {}
+
+    @property
+    def broken(self) -> LaminarError | None:  # type: ignore[override]  # it is that of the whole
+        return self._whole.broken
+
+    @property
+    def timeout_seconds(self) -> float:  # type: ignore[override]  # likewise
+        return self._whole.timeout_seconds
+
+    def _hear(self, now: float, begin: float, what: str) -> None:
+        self._whole._hear(now, begin, what)
+
+    def _give_up_waiting(self, what: str, others: Collection[int] = ()) -> NoReturn:
+        self._whole._give_up_waiting(what, others)
+
+    def _raise(self, cause: Any, what: str) -> NoReturn:
+        self._whole._raise(cause, what)
+
+    def fail(self, error: BaseException) -> None:
+        self._whole.fail(error)
+
+    def recover(self) -> list[int]:
+        self._whole.refuse_recovery()
 
 
 def _within(seconds: float, call: Callable[[], Any]) -> Any:

@@ -211,3 +211,6 @@ def replicated(xs: Sequence[Tensor], group: Group, bucket_bytes: int) -> list[Te
 
 
 COLLECTIVES = (gather_rows_op, _sum_over_workers, _of_first_worker)
+# What gives a process values of its own, and what makes whole ones of these.
+enters_rows = (_own_rows, _replicated)
+leaves_rows = (gather_rows_op, _sum_over_workers)

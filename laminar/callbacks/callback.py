@@ -20,6 +20,8 @@ class Callback:
             the place of the logs, as one does that needs few of them.
         is_for_first: whether, of several processes that train together, the first alone has it: it
             shows progress, or writes files.
+        saves_model: whether it saves the model, which takes all processes where each of them has
+            pieces of the weights; then all have it, and the first one writes.
 
     Examples:
         >>> class Ends(laminar.callbacks.Callback):
@@ -36,6 +38,7 @@ class Callback:
 
     reads_logs_later: ClassVar[bool] = False
     is_for_first: ClassVar[bool] = False
+    saves_model: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._model: Any = None

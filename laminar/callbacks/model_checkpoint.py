@@ -60,6 +60,7 @@ class ModelCheckpoint(MonitorCallback):
     reads_logs_later = True
 
     is_for_first = True
+    saves_model = True
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -98,8 +99,18 @@ def save_model(
             f"save: the file must end in .keras, got {path!r}",
             remedy="save to 'model.keras', or use save_weights('model.weights.h5')",
         )
-    if not _may_write(path, overwrite):
-        return
+    with _writing(model) as is_mine:
+        if is_mine and _may_write(path, overwrite):
+            _write_model(model, path, is_folder, include_optimizer)
+
+
+def _writing(model: Any) -> AbstractContextManager[bool]:
+    """While a file is written; gives whether it is this process that writes it."""
+    begin = getattr(model, "_laminar_writing", None)  # not every layer is a model
+    return nullcontext(True) if begin is None else begin()
+
+
+def _write_model(model: Any, path: str, is_folder: bool, include_optimizer: bool) -> None:
     if not _is_built(model):
         warn(
             f"save: the model {model.name!r} has no weights yet, so the file will have none; call "
@@ -221,10 +232,21 @@ def save_weights(
         raise InvalidArgumentError(
             f"save_weights: max_shard_size must be above 0, got {max_shard_size!r}"
         )
-    if not _may_write(f"{path}.index" if path.endswith(CHECKPOINT) else path, overwrite):
-        return
-    _check_built(model, "save_weights")
-    weights, names = collect(model, objects_to_skip or ())
+    with _writing(model) as is_mine:
+        written = f"{path}.index" if path.endswith(CHECKPOINT) else path
+        if is_mine and _may_write(written, overwrite):
+            _check_built(model, "save_weights")
+            found = collect(model, objects_to_skip or ())
+            _write_weights(path, found, max_shard_size, background)
+
+
+def _write_weights(
+    path: str,
+    found: tuple[Any, Any],
+    max_shard_size: float | None,
+    background: BackgroundWriter | None,
+) -> None:
+    weights, names = found
     job: Callable[[], None]
     if max_shard_size is not None:
         job = partial(write_shards, path, weights, max_shard_size, names=names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 from laminar import optimizers
@@ -24,6 +25,7 @@ from .compiled_metrics import MetricsLike, check_metrics
 from .memory_budget import MemoryBudget
 from .memory_budget import memory_budget as chosen_budget
 from .step import Step
+from .training_state import variables_of
 
 _COMPILE_KEYS = (
     "optimizer",
@@ -206,6 +208,11 @@ class Compiling(Layer):
         settle = getattr(steps.get("train"), "settle", None)
         if settle is not None:
             settle()
+
+    def _laminar_writing(self) -> AbstractContextManager[bool]:
+        """While the model is written to a file; gives whether this process is to write it."""
+        workers = self._laminar_workers
+        return nullcontext(True) if workers is None else workers.writing(variables_of(self))
 
     def _laminar_forget_steps(self) -> None:
         """Trace the steps anew when they are needed: the layers are not what they were."""

@@ -50,11 +50,16 @@ class WorkerBackup:
 
     def step_is_done(self) -> bool:
         """Count a step; says whether a state is to be written after it."""
-        return self._backup is not None and self._backup.step_is_done()
+        return self._agreed(self._backup is not None and self._backup.step_is_done())
 
     def is_due_at_epoch_end(self) -> bool:
         """Whether a state is to be written between two epochs."""
-        return self._backup is not None and self._backup.is_due_at_epoch_end()
+        return self._agreed(self._backup is not None and self._backup.is_due_at_epoch_end())
+
+    def _agreed(self, is_due: bool) -> bool:
+        """Whether to write, where it takes all workers to have whole values."""
+        strategy = self._strategy
+        return bool(strategy.of_first(int(is_due))) if strategy.keeps_pieces else is_due
 
     def write(
         self,

@@ -50,7 +50,7 @@ class WorkerStep:
             for is_own in (False, True)
         }
         # For batches of fewer examples than workers, where all have the same ones.
-        self._alone = Step(step, eager=False, native=native)
+        self._alone = Step(strategy.alone(step), eager=False, native=native)
         self._traced: set[int] = set()
 
     def __call__(self, batch: Batch) -> Any:
@@ -79,9 +79,11 @@ class WorkerStep:
     def _run(self, batch: Batch, turn: Turn) -> Any:
         strategy = self._strategy
         if not turn.is_own and turn.counts.sum() < strategy.num_replicas:
-            return self._alone(batch)
-        step, given = self._shared[turn.is_own], self._given(batch, turn.counts)
+            step, given = self._alone, batch
+        else:
+            step, given = self._shared[turn.is_own], self._given(batch, turn.counts)
         self._check_graph(step.trace(given))
+        strategy.step_begins()
         return step(given)
 
     def _given(self, batch: Batch, counts: Any) -> Any:
@@ -98,6 +100,10 @@ class WorkerStep:
         counts = np.ones(self._strategy.num_replicas, np.int64)
         step = self._shared[not self._strategy.has_same_data]
         return step.trace(self._given(batch, counts))
+
+    def settle(self) -> None:
+        """Have the whole values of all variables here; all workers call it."""
+        self._strategy.gather(variables_of(self._model))
 
     def traced(self) -> Step:
         """What looks at every value of a step cannot look into other processes."""

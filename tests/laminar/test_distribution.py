@@ -33,8 +33,10 @@ def test_devices() -> None:
     assert distribution.list_devices("cpu") == ["cpu:0"]
     assert distribution.get_device_count("cpu") == 1
     distribution.initialize()
-    with pytest.raises(UnimplementedError, match="several processes"):
+    with pytest.raises(UnimplementedError, match="not joined by their addresses"):
         distribution.initialize("10.0.0.1:1234,10.0.0.2:1234", 2, 0)
+    with pytest.raises(InvalidArgumentError, match="process 0 of 2, this is process 0 of 1"):
+        distribution.initialize(None, 2, 0)
 
 
 def test_models_compiled_afterwards_share_their_batches() -> None:
@@ -96,7 +98,7 @@ def test_parallel_models_on_a_mesh_that_cuts_no_variable() -> None:
     finally:
         distribution.set_distribution(None)
     wide = distribution.DeviceMesh((1, 2), ["batch", "model"], ["cpu:0", "cpu:1"])
-    with pytest.raises(UnimplementedError, match="not cut into parts"):
+    with pytest.raises(InvalidArgumentError, match="takes 2 processes, and 1 of them was started"):
         distribution.ModelParallel(layout_map=distribution.LayoutMap(wide))
     with pytest.raises(InvalidArgumentError, match="has no axis 'rows'"):
         distribution.ModelParallel(layout_map=layouts, batch_dim_name="rows")

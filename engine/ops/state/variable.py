@@ -48,11 +48,22 @@ class VariableStore:
     one (see `one_lock`). `spec` is what a graph declared for one that a container holds; `owner`
     leads to the object that the user has in hand. The value goes with that object, although graphs
     may hold the store: they may not use it any more.
+    `kept_for` leads to the variable that it is a slot of.
     `reshaped` says whether it has held values of several shapes: then whoever knows its shape from
     a graph looks at the value's.
     """
 
-    __slots__ = ("__weakref__", "lock", "name", "owner", "reshaped", "spec", "trainable", "value")
+    __slots__ = (
+        "__weakref__",
+        "kept_for",
+        "lock",
+        "name",
+        "owner",
+        "reshaped",
+        "spec",
+        "trainable",
+        "value",
+    )
 
     def __init__(
         self,
@@ -69,6 +80,7 @@ class VariableStore:
         self.reshaped = False
         self.spec = spec
         self.owner = None if owner is None else _Owner(owner, self)
+        self.kept_for: weakref.ref[Any] | None = None
         self.lock = forks.lock()
 
     def read(self) -> Array:
@@ -91,7 +103,8 @@ class VariableStore:
     def value_or_none(self) -> Array | None:
         """The value, None before it is initialised."""
         if self.value is None:
-            _Settling.settle(self)
+            for settle in _settlers:
+                settle(self)
         return self.value
 
     def store(self, value: Array) -> None:
@@ -162,15 +175,13 @@ def _release(owner: Any, released: type[Released] = Released) -> None:
         released.count += 1
 
 
-class _Settling:
-    """Who may have a value for a store that has none: `settle` gives it that."""
-
-    settle: Callable[[VariableStore], None] = staticmethod(lambda store: None)
+# Who may have a value for a store that has none, and give it that.
+_settlers: list[Callable[[VariableStore], None]] = []
 
 
 def settle_with(settle: Callable[[VariableStore], None]) -> None:
-    """Ask `settle` for a value where a store that has none is read."""
-    _Settling.settle = staticmethod(settle)
+    """Ask `settle`, too, for a value where a store that has none is read."""
+    _settlers.append(settle)
 
 
 class one_lock:  # noqa: N801  # used as a function is

@@ -1,0 +1,1 @@
+"""Variables cut into pieces, one for each process of a mesh, and steps that compute with those."""
