@@ -141,6 +141,17 @@ class ArgumentTypeError(InvalidArgumentError, TypeError):
     """
 
 
+class NoTensorError(ArgumentTypeError):
+    """A value of several tensors, such as a ragged one, was given where a tensor is expected.
+
+    Examples:
+        >>> engine.convert_to_tensor(engine.ragged_constant([[1, 2], [3]]))
+        Traceback (most recent call last):
+            ...
+        laminar.engine.errors.NoTensorError: a ragged tensor is no tensor: <RaggedTensor ...
+    """
+
+
 class UnknownSizeError(InvalidArgumentError, TypeError):
     """Python asks for the length of what has none before run time.
 

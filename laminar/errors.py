@@ -15,6 +15,7 @@ from .engine.errors import InvalidArgumentError as InvalidArgumentError
 from .engine.errors import LaminarError as LaminarError
 from .engine.errors import MissingFileError as MissingFileError
 from .engine.errors import NoGradientError as NoGradientError
+from .engine.errors import NoTensorError as NoTensorError
 from .engine.errors import NotFoundError as NotFoundError
 from .engine.errors import Origin as Origin
 from .engine.errors import OutOfRangeError as OutOfRangeError

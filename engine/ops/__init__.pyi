@@ -116,6 +116,12 @@ from .nn import resample as resample
 from .nn import softmax as softmax
 from .nn import window_gradients as window_gradients
 from .nn import windows as windows
+from .ragged import ragged_creation as ragged_creation
+from .ragged import ragged_dense as ragged_dense
+from .ragged import ragged_math as ragged_math
+from .ragged import ragged_rows as ragged_rows
+from .ragged import ragged_structure as ragged_structure
+from .ragged import ragged_values as ragged_values
 from .random import candidates as candidates
 from .random import distributions as distributions
 from .random import draws as draws

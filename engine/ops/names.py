@@ -129,6 +129,7 @@ _DECLARED: Mapping[str, str] = {
     "ops.nn.pooling": "MaxPool MaxPoolGrad MaxPoolPick AvgPool AvgPoolGrad",
     "ops.nn.resample": "Resample ResampleGrad",
     "ops.nn.softmax": "Softmax LogSoftmax",
+    "ops.ragged.ragged_rows": "RaggedRange CheckRows",
     "ops.random.candidates": "CandidateSampler",
     "ops.random.draws": (
         "RandomUniform RandomNormal RandomTruncatedNormal RandomInt RandomBernoulli RandomGamma "

@@ -46,6 +46,7 @@ _MODULES = frozenset(
         "python_io",
         "quantization",
         "queue",
+        "ragged",
         "random",
         "saved_model",
         "sets",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from laminar.engine.errors import NoTensorError
 from laminar.engine.graph import get_default_graph, stack
 from laminar.engine.ops.core.naming import call_named
 from laminar.engine.ops.core.registry import lookup
@@ -87,15 +88,30 @@ def v1(**aliases: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 value = kwargs.pop(old)
                 if value is not None:
                     kwargs[aliases[old]] = value
-            with in_graph():
-                if takes_name or "name" not in kwargs:
-                    return fn(*args, **kwargs)
-                return call_named(kwargs.pop("name"), fn, *args, **kwargs)
+            try:
+                with in_graph():
+                    if takes_name or "name" not in kwargs:
+                        return fn(*args, **kwargs)
+                    return call_named(kwargs.pop("name"), fn, *args, **kwargs)
+            except NoTensorError as error:
+                return _of_ragged(call.__name__, fn, args, kwargs, error)
 
         call.accepts = frozenset({*aliases, "name"})  # type: ignore[attr-defined]  # besides fn's
         return call
 
     return decorate
+
+
+def _of_ragged(
+    name: str, fn: Callable[..., Any], args: Any, kwargs: Any, error: NoTensorError
+) -> Any:
+    """What a function that has met a ragged tensor computes of it; `error` where it is nothing."""
+    dispatch = importlib.import_module(".ragged_dispatch", __package__)
+    try:
+        with in_graph():
+            return dispatch.of_ragged(name, fn, args, kwargs)
+    except NotImplementedError:
+        raise error from None
 
 
 class Signature:
@@ -220,10 +236,13 @@ def adapted(name: str, package: str, line: Line) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         positional, keywords, op_name = arguments(args, kwargs)
-        with in_graph():
-            if op_name is None:
-                return thing(*positional, **keywords)
-            return call_named(op_name, thing, *positional, **keywords)
+        try:
+            with in_graph():
+                if op_name is None:
+                    return thing(*positional, **keywords)
+                return call_named(op_name, thing, *positional, **keywords)
+        except NoTensorError as error:
+            return _of_ragged(name, thing, positional, keywords, error)
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = package

@@ -81,17 +81,18 @@ def fill(dims: Any, value: Any) -> Any:
     return symbol(creation.full(static(dims), x, x.dtype))
 
 
-def _like(op: str) -> Callable[..., Any]:
+def _like(name: str, op: str) -> Callable[..., Any]:
     @v1()
     def like(tensor: Any, dtype: Any = None, optimize: bool = True) -> Tensor:
         found = lookup(op)(symbol(tensor))
         return found if dtype is None else cast(found, as_kind(dtype))
 
+    like.__name__ = like.__qualname__ = name
     return like
 
 
-zeros_like = _like("ZerosLike")
-ones_like = _like("OnesLike")
+zeros_like = _like("zeros_like", "ZerosLike")
+ones_like = _like("ones_like", "OnesLike")
 
 
 @v1()

@@ -12,6 +12,7 @@ from laminar.engine.ops.core import basic, checks, host
 from laminar.engine.tree import flatten, map_structure
 
 from .adapting import in_graph, v1
+from .ragged_tensors import map_rows
 from .values import as_kind, symbol, tensor
 
 
@@ -177,7 +178,9 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """fn(x) for the entries x of `elems`, side by side."""
+    """fn(x) for the entries x of `elems`, side by side; of a ragged tensor, for its rows."""
+    if isinstance(elems, engine.RaggedTensor):
+        return map_rows(fn, elems, name)
     return engine.map_slices(fn, map_structure(symbol, elems), name=name)
 
 

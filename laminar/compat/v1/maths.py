@@ -23,12 +23,13 @@ from .adapting import v1
 from .values import as_kind, axes, operands, static, symbol, tensor
 
 
-def _reduction(fn: Callable[..., Tensor]) -> Callable[..., Any]:
+def _reduction(name: str, fn: Callable[..., Tensor]) -> Callable[..., Any]:
     @v1(reduction_indices="axis", keep_dims="keepdims")
     def reduction(input_tensor: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
         return fn(tensor(input_tensor), axes(axis), bool(keepdims))
 
     reduction.__doc__ = fn.__doc__
+    reduction.__name__ = reduction.__qualname__ = name
     return reduction
 
 
@@ -40,17 +41,17 @@ def _mean(x: Tensor, axis: Any, keepdims: bool) -> Any:
     return truncatediv(total, cast_tensor(lookup("Size")(x) // lookup("Size")(total), x.dtype))
 
 
-reduce_sum = _reduction(reduce.reduce_sum)
-reduce_mean = _reduction(_mean)
-reduce_prod = _reduction(reduce.reduce_prod)
-reduce_max = _reduction(reduce.reduce_max)
-reduce_min = _reduction(reduce.reduce_min)
-reduce_all = _reduction(reduce.reduce_all)
-reduce_any = _reduction(reduce.reduce_any)
-reduce_logsumexp = _reduction(reduce.logsumexp)
-reduce_variance = _reduction(reduce.reduce_variance)
-reduce_std = _reduction(reduce.reduce_std)
-reduce_euclidean_norm = _reduction(reduce.euclidean_norm)
+reduce_sum = _reduction("reduce_sum", reduce.reduce_sum)
+reduce_mean = _reduction("reduce_mean", _mean)
+reduce_prod = _reduction("reduce_prod", reduce.reduce_prod)
+reduce_max = _reduction("reduce_max", reduce.reduce_max)
+reduce_min = _reduction("reduce_min", reduce.reduce_min)
+reduce_all = _reduction("reduce_all", reduce.reduce_all)
+reduce_any = _reduction("reduce_any", reduce.reduce_any)
+reduce_logsumexp = _reduction("reduce_logsumexp", reduce.logsumexp)
+reduce_variance = _reduction("reduce_variance", reduce.reduce_variance)
+reduce_std = _reduction("reduce_std", reduce.reduce_std)
+reduce_euclidean_norm = _reduction("reduce_euclidean_norm", reduce.euclidean_norm)
 
 
 @v1(reduction_indices="axis", keep_dims="keepdims", input="input_tensor")
@@ -77,7 +78,7 @@ argmin = _position(reduce.argmin)
 @v1()
 def cast(x: Any, dtype: Any) -> Any:
     """`x` in another element type; of sparse values and slices, their values."""
-    if hasattr(x, "_replace") and hasattr(x, "values"):
+    if hasattr(x, "_replace") and "values" in x._fields:
         return x._replace(values=cast_tensor(tensor(x.values), dtype))
     return cast_tensor(symbol(x), as_kind(dtype))
 

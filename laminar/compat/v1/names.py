@@ -58,6 +58,13 @@ NAMES: dict[str, Line] = {
     "Print": ".conversions:Print",
     "PriorityQueue": ".queues:PriorityQueue",
     "QueueBase": "engine:QueueBase",
+    "RaggedTensor": ".ragged_tensors:RaggedTensor",
+    "RaggedTensorSpec": ".specs:RaggedTensorSpec",
+    "where_v2": ".arrays:where",
+    "vectorized_map": (
+        "fn, elems",
+        "engine:map_slices",
+    ),
     "RPCOptions": ".messages:RPCOptions",
     "RandomShuffleQueue": ".queues:RandomShuffleQueue",
     "ReaderBase": "engine:ReaderBase",

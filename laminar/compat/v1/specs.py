@@ -156,3 +156,51 @@ class IndexedSlicesSpec(TypeSpec):
     def of(cls, value: Any) -> Self:
         """The spec of IndexedSlices, whose dense shape is known here."""
         return cls(value.shape, value.dtype, value.indices.dtype, engine.int64, value.indices.shape)
+
+
+class RaggedTensorSpec(TypeSpec):
+    """The spec of a ragged tensor.
+
+    Args:
+        shape: None for ragged axes, as far as it is known.
+        dtype: of the values.
+        ragged_rank: the number of ragged axes; by default all but the first.
+        row_splits_dtype: of the splits.
+
+    Raises:
+        ValueError: the number of ragged axes is not below that of all.
+    """
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = engine.float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = engine.int64,
+    ) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = as_dtype(dtype)
+        self._row_splits_dtype = as_dtype(row_splits_dtype)
+        rank = self._shape.rank
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError("RaggedTensorSpec: give ragged_rank where the shape is unknown")
+            ragged_rank = rank - 1
+        if rank is not None and not 0 <= ragged_rank < rank:
+            raise ValueError(f"RaggedTensorSpec: {ragged_rank} of {rank} axes cannot be ragged")
+        self._ragged_rank = ragged_rank
+
+    @property
+    def value_type(self) -> type[Any]:
+        """RaggedTensor."""
+        return engine.RaggedTensor
+
+    def _fields(self) -> tuple[Any, ...]:
+        return (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """The spec of a ragged tensor."""
+        return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
+
+    from_value = of
