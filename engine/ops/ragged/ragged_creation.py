@@ -161,6 +161,11 @@ def ragged_placeholder(
         ragged_rank: how many axes are ragged; 0 for a placeholder of a tensor.
         value_shape: of each innermost value.
         name: of the operations.
+
+    Examples:
+        >>> with engine.Graph().as_default():
+        ...     engine.ragged_placeholder("int32", 1, []).shape
+        (?, ?)
     """
     own = name or "RaggedPlaceholder"
     if ragged_rank == 0:
