@@ -165,7 +165,7 @@ def ragged_placeholder(
     Examples:
         >>> with engine.Graph().as_default():
         ...     engine.ragged_placeholder("int32", 1, []).shape
-        (?, ?)
+        (None, None)
     """
     own = name or "RaggedPlaceholder"
     if ragged_rank == 0:
