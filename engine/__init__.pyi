@@ -122,6 +122,7 @@ from .ops.core.traits import Work as Work
 from .ops.io.csv import decode_csv as decode_csv
 from .ops.io.files import matching_files as matching_files
 from .ops.io.files import read_file as read_file
+from .ops.io.files import write_file as write_file
 from .ops.io.image_files import decode_image as decode_image
 from .ops.io.image_files import decode_jpeg as decode_jpeg
 from .ops.io.image_files import decode_png as decode_png

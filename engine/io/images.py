@@ -75,6 +75,68 @@ def read_image(
     return array if array.ndim == 3 else array[:, :, None]
 
 
+# How files of these formats begin.
+_BEGINNINGS = {
+    "JPEG": (b"\xff\xd8\xff",),
+    "PNG": (b"\x89PNG\r\n\x1a\n",),
+    "GIF": (b"GIF87a", b"GIF89a"),
+    "BMP": (b"BM",),
+}
+
+
+def is_image(contents: bytes, format: str) -> bool:
+    """Whether the bytes begin as a file of the format ("JPEG", "PNG", "GIF" or "BMP") does."""
+    return contents.startswith(_BEGINNINGS[format])
+
+
+def image_size(contents: bytes, formats: tuple[str, ...] = FORMATS) -> tuple[int, int, int]:
+    """(height, width, channels) of an image file, of which only the head is read.
+
+    Raises:
+        DataLossError: it is no such image.
+    """
+    try:
+        with pillow().open(io.BytesIO(contents), formats=formats) as image:
+            width, height = image.size
+            return height, width, len(image.getbands())
+    except UnimplementedError:
+        raise
+    except Exception as cause:  # Pillow's readers raise errors of any kind on damaged files
+        raise DataLossError(
+            f"the {len(contents)} bytes are not a readable {' or '.join(formats)} image: {cause}"
+        ) from cause
+
+
+def read_frames(contents: bytes) -> np.ndarray[Any, Any]:
+    """All pictures of a GIF file, uint8[pictures, height, width, 3].
+
+    Raises:
+        DataLossError: it is no such file, or damaged.
+        ResourceExhaustedError: it has more than MAX_PIXELS pixels in all.
+    """
+    image_module = pillow()
+    try:
+        with image_module.open(io.BytesIO(contents), formats=("GIF",)) as image:
+            width, height = image.size
+            count = getattr(image, "n_frames", 1)
+            if width * height * count > MAX_PIXELS:
+                raise ResourceExhaustedError(
+                    f"the pictures have {count} x {width} x {height} pixels, at most {MAX_PIXELS} "
+                    f"are read"
+                )
+            frames = []
+            for number in range(count):
+                image.seek(number)
+                frames.append(np.array(image.convert("RGB")))
+    except ResourceExhaustedError:
+        raise
+    except Exception as cause:  # Pillow's readers raise errors of any kind on damaged files
+        raise DataLossError(
+            f"the {len(contents)} bytes are not a readable GIF image: {cause}"
+        ) from cause
+    return np.stack(frames)
+
+
 def _deep(image: Any, channels: int) -> np.ndarray[Any, Any]:
     """Grey with 16 bits, the only deep kind that Pillow keeps."""
     grey = np.array(image).astype(np.uint16)[:, :, None]

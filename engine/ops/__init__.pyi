@@ -62,9 +62,11 @@ from .core import scalars as scalars
 from .core import traits as traits
 from .core import transfer as transfer
 from .io import checkpoints as checkpoints
+from .io import compressed as compressed
 from .io import csv as csv
 from .io import files as files
 from .io import image_files as image_files
+from .io import image_frames as image_frames
 from .io import parse as parse
 from .io import parse_sequences as parse_sequences
 from .io import sparse_rows as sparse_rows
@@ -122,6 +124,7 @@ from .ragged import ragged_math as ragged_math
 from .ragged import ragged_rows as ragged_rows
 from .ragged import ragged_structure as ragged_structure
 from .ragged import ragged_values as ragged_values
+from .random import boxes as boxes
 from .random import candidates as candidates
 from .random import distributions as distributions
 from .random import draws as draws
@@ -162,3 +165,4 @@ from .text import siphash as siphash
 from .text import string as string
 from .text import string_match as string_match
 from .text import tokens as tokens
+from .text import unicode as unicode

@@ -54,8 +54,10 @@ _DECLARED: Mapping[str, str] = {
     "ops.core.transfer": "Send Recv UpperHalf FromUpperHalf",
     "ops.io.checkpoints": "SaveV2 RestoreV2 ShardedFilenames MergeV2Checkpoints",
     "ops.io.csv": "DecodeCSV",
-    "ops.io.files": "ReadFile MatchingFiles ShuffleRows",
+    "ops.io.compressed": "DecodeCompressed DecodeJsonExample",
+    "ops.io.files": "ReadFile WriteFile MatchingFiles ShuffleRows",
     "ops.io.image_files": "DecodeImage EncodeImage",
+    "ops.io.image_frames": "DecodeFrames ImageShape IsImage",
     "ops.io.parse": "ParseExample",
     "ops.io.parse_sequences": "ParseSequences ParseSparseLists",
     "ops.io.sparse_rows": "SerializeSparse DeserializeManySparse",
@@ -130,6 +132,7 @@ _DECLARED: Mapping[str, str] = {
     "ops.nn.resample": "Resample ResampleGrad",
     "ops.nn.softmax": "Softmax LogSoftmax",
     "ops.ragged.ragged_rows": "RaggedRange CheckRows",
+    "ops.random.boxes": "SampleDistortedBox",
     "ops.random.candidates": "CandidateSampler",
     "ops.random.draws": (
         "RandomUniform RandomNormal RandomTruncatedNormal RandomInt RandomBernoulli RandomGamma "
@@ -199,6 +202,7 @@ _DECLARED: Mapping[str, str] = {
     ),
     "ops.text.string_match": "RegexFullMatch RegexReplace StringToHashBucket DecodeRaw EncodeRaw",
     "ops.text.tokens": "StringCharacters StringNGrams",
+    "ops.text.unicode": "UnicodeDecode UnicodeEncode RowNGrams",
     "state.initialization": "ReportUninitialized",
 }
 # The names of the whitepaper of 2015, table 1 (arXiv:1603.04467), where ops have others here.

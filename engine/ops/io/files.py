@@ -10,9 +10,11 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...graph import STRING, Array, Tensor, TensorSpec, string
-from ...io.places import local_path
+from ...io.atomic import atomic_write
+from ...io.places import local_path, make_folder
 from ...io.records import open_input
 from ..core.convert import convert_to_tensor
+from ..core.effects import perform
 from ..core.op_def import KernelContext
 from ..core.registry import define, no_gradient
 from ..text.string import collect
@@ -49,6 +51,47 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
         Tensor(b'text', shape=(), dtype=string)
     """
     return _read_file(convert_to_tensor(filename, string), name=name)
+
+
+@define("WriteFile", dtypes=STRING, stateful=True)
+def _write_file(filename: TensorSpec, contents: TensorSpec) -> tuple[TensorSpec, ...]:
+    """The contents become those of a file, whose folder is made where there is none."""
+    for what, x in (("file name", filename), ("contents", contents)):
+        if not x.shape.is_compatible_with(()):
+            raise ShapeError(f"WriteFile: the {what} is a scalar, got {x}")
+    return ()
+
+
+@_write_file.effect
+def _write_file_kernel(context: KernelContext, filename: Array, contents: Array) -> tuple[()]:
+    path = context.files(local_path(filename.item()))
+    make_folder(os.path.dirname(os.path.abspath(path)), "WriteFile")
+    with atomic_write(path) as file:
+        file.write(contents.item())
+    return ()
+
+
+_write_file.grad(no_gradient)
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
+    """The contents become those of a file; the folder of it is made where there is none.
+
+    Args:
+        filename: a string scalar.
+        contents: a string scalar.
+        name: of the operation.
+
+    Returns:
+        In a graph, the operation; else nothing.
+
+    Examples:
+        >>> engine.write_file("note.txt", "text")
+        >>> engine.read_file("note.txt")
+        Tensor(b'text', shape=(), dtype=string)
+    """
+    given = [convert_to_tensor(x, string) for x in (filename, contents)]
+    return perform(_write_file, given, {}, name)
 
 
 @define("MatchingFiles", dtypes=STRING, stateful=True)

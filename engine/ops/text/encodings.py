@@ -37,16 +37,32 @@ _MARKED = {
 }
 
 
+def codec_of(item: bytes, encoding: str) -> tuple[str, int]:
+    """Python's name of the encoding of a text, and how long the mark is that begins it."""
+    marks = _MARKED.get(encoding.upper())
+    if marks is None:
+        return encoding, 0
+    for mark, codec in marks:
+        if item.startswith(mark):
+            return codec, len(mark)
+    return marks[0][1], 0
+
+
 def _characters(item: bytes, encoding: str) -> str:
-    name = encoding
-    if encoding.upper() in _MARKED:
-        marks = _MARKED[encoding.upper()]
-        name = marks[0][1]
-        for mark, codec in marks:
-            if item.startswith(mark):
-                item, name = item.removeprefix(mark), codec
-                break
-    return item.decode(name, "laminar.marked")
+    codec, mark = codec_of(item, encoding)
+    return item[mark:].decode(codec, "laminar.marked")
+
+
+def check_encoding(who: str, encoding: str, errors: str, replacement_char: int) -> None:
+    """InvalidArgumentError unless these are an encoding, a way to treat errors and a character."""
+    if errors not in ("strict", "replace", "ignore"):
+        raise InvalidArgumentError(
+            f"{who}: errors must be 'strict', 'replace' or 'ignore', got {errors!r}"
+        )
+    if not 0 <= replacement_char <= 0x10FFFF or 0xD800 <= replacement_char < 0xE000:
+        raise InvalidArgumentError(f"{who}: {replacement_char} is not the number of a character")
+    if not _INPUT.fullmatch(encoding):
+        raise InvalidArgumentError(f"{who}: no encoding is named {encoding!r}")
 
 
 @define("UnicodeTranscode", dtypes=STRING)
@@ -71,16 +87,7 @@ def unicode_transcode(
             f"UnicodeTranscode: output_encoding must be one of {', '.join(_OUTPUT)}, "
             f"got {output_encoding!r}"
         )
-    if errors not in ("strict", "replace", "ignore"):
-        raise InvalidArgumentError(
-            f"UnicodeTranscode: errors must be 'strict', 'replace' or 'ignore', got {errors!r}"
-        )
-    if not 0 <= replacement_char <= 0x10FFFF or 0xD800 <= replacement_char < 0xE000:
-        raise InvalidArgumentError(
-            f"UnicodeTranscode: {replacement_char} is not the number of a character"
-        )
-    if not _INPUT.fullmatch(input_encoding):
-        raise InvalidArgumentError(f"UnicodeTranscode: no encoding is named {input_encoding!r}")
+    check_encoding("UnicodeTranscode", input_encoding, errors, replacement_char)
     return x
 
 

@@ -6,12 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from laminar import engine, ops
+from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.array import creation
 from laminar.engine.ops.array import gather as gathering
+from laminar.engine.ops.core.checks import assert_op
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.random.boxes import sample_distorted_box
+from laminar.engine.state.random_source import draw_state
 
 from .adapting import v1
 from .values import dims_of, static, symbol, tensor
@@ -23,7 +26,7 @@ def _corners(boxes: Any) -> list[Any]:
     return [ops.minimum(y1, y2), ops.minimum(x1, x2), ops.maximum(y1, y2), ops.maximum(x1, x2)]
 
 
-def _overlap(one: Any, others: Any) -> Any:
+def overlap(one: Any, others: Any) -> Any:
     """Intersection over union of a box with others; 0 of boxes without area."""
     a, b = _corners(one), _corners(others)
     height = ops.maximum(ops.minimum(a[2], b[2]) - ops.maximum(a[0], b[0]), 0.0)
@@ -31,60 +34,6 @@ def _overlap(one: Any, others: Any) -> Any:
     both = height * width
     areas = [(c[2] - c[0]) * (c[3] - c[1]) for c in (a, b)]
     return lookup("DivNoNan")(both, areas[0] + areas[1] - both)
-
-
-@v1()
-def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: float = float("-inf"),
-) -> Any:
-    """The boxes of the greatest scores, none of which overlaps a greater one too much.
-
-    Args:
-        boxes: (n, 4).
-        scores: (n).
-        max_output_size: how many there are at most.
-        iou_threshold: how much of their union two boxes may share.
-        score_threshold: boxes without a greater score are left out.
-
-    Returns:
-        The numbers of the boxes, int32.
-    """
-    places, weights = symbol(boxes), symbol(scores)
-    if places.shape.rank not in (2, None) or places.shape[-1] not in (4, None):
-        raise ValueError(f"non_max_suppression: boxes are (n, 4), got {places.spec}")
-    if weights.shape.rank not in (1, None):
-        raise ValueError(f"non_max_suppression: scores are a vector, got {weights.spec}")
-    if None not in (places.shape[0], weights.shape[0]) and places.shape[0] != weights.shape[0]:
-        raise ValueError(f"non_max_suppression: {places.shape[0]} boxes, {weights.shape[0]} scores")
-    for share in (static(iou_threshold),):
-        if isinstance(share, int | float) and not 0 <= share <= 1:
-            raise ValueError(f"non_max_suppression: iou_threshold is from 0 to 1, got {share}")
-    limit, none = tensor(iou_threshold, places.dtype), tensor(-np.inf, weights.dtype)
-    left = ops.where(weights > tensor(score_threshold, weights.dtype), weights, none)
-    count = dims_of(places)[0]
-    numbers = creation.arange(count, dtype="int32")
-
-    def go_on(found: Any, chosen: Any, left: Any) -> Any:
-        more = lookup("Less")(found, cast(symbol(max_output_size), "int32"))
-        return lookup("LogicalAnd")(more, lookup("Any")(lookup("Greater")(left, none)))
-
-    def choose(found: Any, chosen: Any, left: Any) -> Any:
-        best = cast(lookup("ArgMax")(left, axis=0), "int32")
-        shared = _overlap(gathering.gather(places, best), places)
-        here = lookup("Equal")(numbers, best)
-        gone = lookup("LogicalOr")(shared > limit, here)
-        return found + 1, ops.where(here, found, chosen), ops.where(gone, none, left)
-
-    begin = (symbol(0), symbol(creation.full([count], -1, "int32")), left)
-    if isinstance(count, int) and count == 0:
-        return begin[1]
-    found, chosen, _ = engine.while_loop(go_on, choose, begin)
-    order = ops.argsort(ops.where(chosen < 0, found, chosen))
-    return cast(order[:found], "int32")
 
 
 @v1()
@@ -216,3 +165,60 @@ _COLORS = [
     [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0.5, 0, 0.5, 1], [0.5, 0.5, 0, 1],
     [0.5, 0, 0, 1], [0, 0, 0.5, 1], [0, 1, 1, 1], [1, 0, 1, 1],
 ]  # fmt: skip
+
+
+@v1()
+def sample_distorted_bounding_box(
+    image_size: Any,
+    bounding_boxes: Any,
+    seed: int | None = None,
+    seed2: int | None = None,
+    min_object_covered: float = 0.1,
+    aspect_ratio_range: Any = None,
+    area_range: Any = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+) -> Any:
+    """A random part of an image that holds enough of one of the objects in it.
+
+    Args:
+        image_size: (height, width, channels).
+        bounding_boxes: (batch, n, 4), parts of the sides.
+        seed: for the same parts in each session.
+        seed2: accepted.
+        min_object_covered: how much of an object is in it.
+        aspect_ratio_range: of its width over its height, by default 0.75 to 1.33.
+        area_range: which part of the image it is, by default 0.05 to 1.
+        max_attempts: after how many tries it is the whole image, by default 100.
+        use_image_if_no_bounding_boxes: whether there may be no objects.
+
+    Returns:
+        (begin (top, left, 0), size (height, width, -1), box (1, 1, 4)): for `tf.slice` and
+        `draw_bounding_boxes`.
+
+    Raises:
+        InvalidArgumentError: there are no objects, and that is not allowed.
+    """
+    size, places = cast(symbol(image_size), "int32"), cast(symbol(bounding_boxes), "float32")
+    flat = lookup("Reshape")(places, shape=(-1, 4))
+    if not use_image_if_no_bounding_boxes:
+        count = lookup("Size")(flat)
+        there = lookup("Greater")(count, tensor(0, count.dtype))
+        message = "sample_distorted_bounding_box: there are no boxes"
+        held = assert_op(there, message=message, summarize=0)
+        flat = flat * cast(held, "float32")
+    ratios, areas = aspect_ratio_range or (0.75, 1.33), area_range or (0.05, 1.0)
+    part = sample_distorted_box(
+        draw_state(seed),
+        size,
+        flat,
+        min_object_covered=float(min_object_covered),
+        aspect_ratio_range=(float(ratios[0]), float(ratios[1])),
+        area_range=(float(areas[0]), float(areas[1])),
+        max_attempts=max_attempts or 100,
+    )
+    begin = ops.concatenate([part[:2], tensor(np.array([0], "int32"))])
+    extent = ops.concatenate([part[2:], tensor(np.array([-1], "int32"))])
+    sides = cast(ops.concatenate([size[:2], size[:2]]), "float32")
+    corners = cast(ops.concatenate([part[:2], part[:2] + part[2:]]), "float32") / sides
+    return begin, extent, lookup("Reshape")(corners, shape=(1, 1, 4))

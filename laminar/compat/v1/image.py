@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from .face import Line, face
 
+# Also in `tf.io`.
+FILES: dict[str, Line] = {
+    name: f".file_parts:{name}"
+    for name in (
+        "decode_and_crop_jpeg",
+        "decode_bmp",
+        "decode_gif",
+        "extract_jpeg_shape",
+        "is_jpeg",
+    )
+}
 NAMES: dict[str, Line] = {
     "rgb_to_yiq": ".colors:rgb_to_yiq",
     "rgb_to_yuv": ".colors:rgb_to_yuv",
@@ -18,7 +29,19 @@ NAMES: dict[str, Line] = {
     "total_variation": ".colors:total_variation",
     "image_gradients": ".colors:image_gradients",
     "psnr": ".colors:psnr",
-    "non_max_suppression": ".boxes:non_max_suppression",
+    **{
+        f"non_max_suppression{kind}": f".suppression:non_max_suppression{kind}"
+        for kind in ("", "_overlaps", "_padded", "_with_scores")
+    },
+    "combined_non_max_suppression": ".suppression:combined_non_max_suppression",
+    "sample_distorted_bounding_box": ".boxes:sample_distorted_bounding_box",
+    **{
+        name: f".similarity:{name}"
+        for name in ("extract_glimpse", "sobel_edges", "ssim", "ssim_multiscale")
+    },
+    **FILES,
+    "adjust_jpeg_quality": ".file_parts:adjust_jpeg_quality",
+    "random_jpeg_quality": ".file_parts:random_jpeg_quality",
     "crop_and_resize": ".boxes:crop_and_resize",
     "extract_image_patches": ".boxes:extract_image_patches",
     "draw_bounding_boxes": ".boxes:draw_bounding_boxes",

@@ -6,8 +6,22 @@ import importlib
 from typing import Any
 
 from .face import OWN, Line, face
+from .image import FILES
 
+# Also at the top of `tf`.
+PARTS: dict[str, Line] = {
+    name: f".file_parts:{name}"
+    for name in (
+        "decode_compressed",
+        "decode_json_example",
+        "parse_tensor",
+        "serialize_tensor",
+        "write_file",
+    )
+}
 NAMES: dict[str, Line] = {
+    **FILES,
+    **PARTS,
     "FIFOQueue": ".queues:FIFOQueue",
     "FixedLenFeature": "engine:FixedLenFeature",
     "FixedLenSequenceFeature": "engine:FixedLenSequenceFeature",

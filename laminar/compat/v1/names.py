@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .face import OWN, Line, face
+from .io import PARTS
 from .quantization import NAMES as QUANTIZATION
 
 NAMES: dict[str, Line] = {
     **QUANTIZATION,
+    **PARTS,
     "AUTO_REUSE": "engine:AUTO_REUSE",
     "AttrValue": ".protos:AttrValue",
     "MetaGraphDef": ".protos:MetaGraphDef",

@@ -6,6 +6,18 @@ from .face import Line, face
 
 NAMES: dict[str, Line] = {
     "as_string": ".inputs:as_string",
+    **{
+        name: f".unicode_texts:{name}"
+        for name in (
+            "bytes_split",
+            "ngrams",
+            "unicode_decode",
+            "unicode_decode_with_offsets",
+            "unicode_encode",
+            "unicode_split",
+            "unicode_split_with_offsets",
+        )
+    },
     "format": ".texts:string_format",
     "join": ".inputs:string_join",
     "length": ".inputs:string_length",
