@@ -278,7 +278,15 @@ class Dataset:
         return Dataset(picking.part("Dataset.skip", self.stage, count, None))
 
     def shard(self, num_shards: int, index: int) -> Dataset:
-        """Each `num_shards`-th element, from `index` on: the share of one worker of several."""
+        """Each `num_shards`-th element, from `index` on: the share of one worker of several.
+
+        Args:
+            num_shards: the number of workers.
+            index: which one, from 0 on.
+
+        Raises:
+            InvalidArgumentError: `num_shards` is not positive, or there is no such worker.
+        """
         count = checked_count("Dataset.shard: num_shards", num_shards)
         if not 0 <= checked_count("Dataset.shard: index", index, 0) < count:
             raise InvalidArgumentError(
@@ -316,7 +324,15 @@ class Dataset:
         return Dataset(Unbatched(self.stage))
 
     def rebatch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
-        """Batches of another size, from batches of any."""
+        """Batches of another size, from batches of any.
+
+        Args:
+            batch_size: of the new ones; rows keep their order.
+            drop_remainder: whether a last batch with fewer rows is left out.
+
+        Raises:
+            InvalidArgumentError: the size is not positive.
+        """
         size = checked_count("Dataset.rebatch: batch_size", batch_size)
         return Dataset(Rebatched(self.stage, size, drop_remainder))
 
@@ -412,7 +428,15 @@ class Dataset:
         return transformation(self)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
-        """The last of the states that `reduce_func(state, element)` gives, beginning with one."""
+        """The last of the states that `reduce_func(state, element)` gives, beginning with one.
+
+        Args:
+            initial_state: the first state: a structure of arrays, or anything else.
+            reduce_func: gives the next state.
+
+        Returns:
+            the last state; `initial_state` where there are no elements.
+        """
         state = initial_state
         with self.as_numpy_iterator() as elements:
             for element in elements:

@@ -253,6 +253,11 @@ class Coordinator:
     def schedule(self, step: Callable[..., Any], *arguments: Any) -> RemoteResult:
         """Have `step(worker, *arguments)` run by a worker; gives what will come of it.
 
+        Args:
+            step: called in a thread of this process, with a worker whose devices it may use; again,
+                with another one, where a worker is lost meanwhile.
+            arguments: passed on.
+
         Raises:
             LaminarError: an earlier step has failed; that is told once.
             FailedPreconditionError: the coordinator is closed.

@@ -141,7 +141,14 @@ class SyncReplicas:
         global_step: Variable | None = None,
         name: str | None = None,
     ) -> Operation:
-        """`compute_gradients`, then `apply_gradients`."""
+        """`compute_gradients`, then `apply_gradients`.
+
+        Args:
+            loss: a scalar tensor.
+            var_list: by default all trainable variables.
+            global_step: see `apply_gradients`.
+            name: of the operation.
+        """
         pairs = self.compute_gradients(loss, var_list=var_list)
         return self.apply_gradients(pairs, global_step, name)
 

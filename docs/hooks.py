@@ -30,7 +30,12 @@ _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
 PACKAGES = {
     "laminar": "What most programs need.",
     "laminar.layers": "What models are made of.",
-    "laminar.ops": "Functions of tensors, with NumPy's arguments and Keras's promotion.",
+    "laminar.ops": (
+        "Functions of tensors, with NumPy's arguments and Keras's promotion. Where a function says "
+        "no more, `x` is a tensor, or what a tensor can be made of, of any shape; the result has "
+        "its shape. The shapes of `x1` and `x2` broadcast, and their types promote. Shapes that do "
+        "not fit are a ShapeError, types a DTypeError."
+    ),
     "laminar.ops.image": "Functions of images.",
     "laminar.random": "Random numbers that repeat.",
     "laminar.models": "Layers that are trained, evaluated and saved together.",

@@ -276,7 +276,12 @@ class Layer(Reporting, WithPolicy, Operation):
                 set_mask(y, mask)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """The mask of the output, from those of the inputs: passed on as it is."""
+        """The mask of the output, from those of the inputs: passed on as it is.
+
+        Args:
+            inputs: as `call` takes them.
+            previous_mask: their masks, in the same structure; None where there is none.
+        """
         return previous_mask
 
     def rematerialized_call(
@@ -321,7 +326,16 @@ class Layer(Reporting, WithPolicy, Operation):
             self._clear_losses()
 
     def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The shapes of the outputs for inputs of given shapes."""
+        """The shapes of the outputs for inputs of given shapes.
+
+        Args:
+            args: shapes, in the structures in which `call` takes tensors; None for a size that is
+                not known.
+            kwargs: the same, and other arguments of `call`.
+
+        Raises:
+            ShapeError: the layer does not take such inputs.
+        """
         symbols = [map_structure_shapes(a, self.compute_dtype) for a in args]
         named = {
             k.removesuffix("_shape"): map_structure_shapes(v, self.compute_dtype)
@@ -339,6 +353,11 @@ class Layer(Reporting, WithPolicy, Operation):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs: what a layer must write.
+
+        Args:
+            args: the inputs: a tensor or a structure of tensors.
+            kwargs: what else it takes; of `training` and `mask`, what is known where a call does
+                not say it.
 
         Raises:
             UnimplementedError: the layer does not.
@@ -359,6 +378,13 @@ class Layer(Reporting, WithPolicy, Operation):
         **kwargs: Any,
     ) -> Any:
         """The outputs with given values of the variables, and the values that the rest gets.
+
+        Args:
+            trainable_variables: a value for each of `self.trainable_variables`.
+            non_trainable_variables: the same of `self.non_trainable_variables`.
+            args: of the call.
+            return_losses: whether to give what was added by `add_loss`, too.
+            kwargs: of the call.
 
         Returns:
             (outputs, non-trainable values), and the losses with `return_losses`.

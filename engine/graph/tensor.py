@@ -330,7 +330,15 @@ class GraphTensor(Tensor):
         return list(self.graph.consumers_of(self))
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Compute the value in `session`, or in the default one."""
+        """Compute the value.
+
+        Args:
+            feed_dict: values of tensors, as `Session.run` takes them.
+            session: by default that of the block around.
+
+        Raises:
+            FailedPreconditionError: there is no session, or it is one of another graph.
+        """
         return self.graph.session_for(session, f"{self.name}.eval()").run(self, feed_dict)
 
     def _refuse(self, remedy: str) -> NoReturn:

@@ -111,8 +111,16 @@ class ConditionalAccumulator(_Accumulator):
     def apply_grad(
         self, grad: Any, local_step: Any = 0, name: str | None = None, *, replica: int = -1
     ) -> Tensor:
-        """Add a gradient computed at `local_step`, by a replica from 0 on or by anybody; whether it
-        was accepted.
+        """Add a gradient, unless it is of an earlier step than those that are accepted.
+
+        Args:
+            grad: of the accumulator's shape and dtype.
+            local_step: the step whose variables it was computed with.
+            name: of the operation.
+            replica: who computed it, from 0 on, of whom one gradient counts in a step; -1: anybody.
+
+        Returns:
+            whether it was accepted.
 
         Raises:
             ShapeError, DTypeError: it does not fit.
@@ -163,7 +171,18 @@ class SparseConditionalAccumulator(_Accumulator):
         *,
         replica: int = -1,
     ) -> Tensor:
-        """Add rows, grad_values[i] to row grad_indices[i]; whether they were accepted."""
+        """Add rows, grad_values[i] to row grad_indices[i]; see `ConditionalAccumulator.apply_grad`.
+
+        Args:
+            grad_indices: numbers of rows.
+            grad_values: the rows: (len(grad_indices), ...).
+            local_step: the step whose variables they were computed with.
+            name: of the operation.
+            replica: who computed them; -1: anybody.
+
+        Returns:
+            whether they were accepted.
+        """
         inputs = [
             convert_to_tensor(local_step, int64),
             convert_to_tensor(grad_indices, int64),

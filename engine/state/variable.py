@@ -456,7 +456,12 @@ class Variable(VariableReading, Operators, metaclass=CreatedByScopes):
         return self._read.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Give it a value in a session, by default that of the block around; eagerly, at once."""
+        """Give it a value in a session; eagerly, at once.
+
+        Args:
+            value: of the variable's shape and dtype.
+            session: by default that of the block around.
+        """
         if self._graph is None:
             self.assign(value)
             return

@@ -49,13 +49,22 @@ class CheckpointSaverListener:
         """Called once, before the graph is finalized."""
 
     def before_save(self, session: Session, global_step_value: int) -> None:
-        """Called before each checkpoint."""
+        """Called before each checkpoint.
+
+        Args:
+            session: that trains.
+            global_step_value: the number of steps so far.
+        """
 
     def after_save(self, session: Session, global_step_value: int) -> bool | None:
-        """Called after each checkpoint; True ends training."""
+        """Called after each checkpoint; arguments as in `before_save`.
+
+        Returns:
+            True to end training.
+        """
 
     def end(self, session: Session, global_step_value: int) -> None:
-        """Called at the end, after the last checkpoint."""
+        """Called at the end, after the last checkpoint; arguments as in `before_save`."""
 
 
 class CheckpointSaverHook(SessionRunHook):

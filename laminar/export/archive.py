@@ -183,7 +183,14 @@ class ExportArchive:
     def track_and_add_endpoint(
         self, name: str, resource: Any, input_signature: Sequence[Any], **kwargs: Any
     ) -> Any:
-        """`track` a layer, and `add_endpoint` its call with `kwargs`."""
+        """`track` a layer, and `add_endpoint` its call.
+
+        Args:
+            name: of the endpoint.
+            resource: the layer, or a model.
+            input_signature: a spec of each input.
+            kwargs: other arguments of the call, such as `training=False`.
+        """
         self.track(resource)
         return self.add_endpoint(name, lambda *args: resource(*args, **kwargs), input_signature)
 

@@ -31,7 +31,17 @@ def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """mean(max(1 - y_true * y_pred, 0)**2) over the last axis; labels as in `hinge`.
+    """mean(max(1 - y_true * y_pred, 0)**2) over the last axis.
+
+    Args:
+        y_true: labels -1 and 1, or 0 and 1, where 0 stands for -1: (..., n).
+        y_pred: predictions of the same shape.
+
+    Returns:
+        (...).
+
+    Raises:
+        ShapeError: the shapes do not fit.
 
     Examples:
         >>> laminar.losses.squared_hinge([[1.0, -1.0]], [[0.5, 0.5]])

@@ -91,6 +91,10 @@ class Loss(Recorded):
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """The loss of each sample: (batch, ...).
 
+        Args:
+            y_true: labels.
+            y_pred: predictions, of the same shape unless the class says otherwise.
+
         Raises:
             UnimplementedError: the class does not write it.
         """

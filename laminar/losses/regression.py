@@ -37,7 +37,17 @@ def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """mean(|y_true - y_pred|) over the last axis; shapes as in `mean_squared_error`.
+    """mean(|y_true - y_pred|) over the last axis.
+
+    Args:
+        y_true: what is to be predicted: (..., n).
+        y_pred: predictions of the same shape; others are broadcast, with a warning.
+
+    Returns:
+        (...).
+
+    Raises:
+        ShapeError: the shapes do not fit.
 
     Examples:
         >>> laminar.losses.mean_absolute_error([[1.0, 2.0]], [[2.0, 5.0]])
@@ -49,6 +59,16 @@ def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """100 * mean(|y_true - y_pred| / max(|y_true|, epsilon)) over the last axis.
+
+    Args:
+        y_true: what is to be predicted: (..., n).
+        y_pred: predictions of the same shape; others are broadcast, with a warning.
+
+    Returns:
+        (...).
+
+    Raises:
+        ShapeError: the shapes do not fit.
 
     Examples:
         >>> laminar.losses.mean_absolute_percentage_error([[1.0, 2.0]], [[1.1, 2.0]])
@@ -95,6 +115,16 @@ def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
 
 def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(log(cosh(y_pred - y_true))) over the last axis.
+
+    Args:
+        y_true: what is to be predicted: (..., n).
+        y_pred: predictions of the same shape; others are broadcast, with a warning.
+
+    Returns:
+        (...).
+
+    Raises:
+        ShapeError: the shapes do not fit.
 
     Examples:
         >>> laminar.losses.log_cosh([[0.0]], [[1.0]])

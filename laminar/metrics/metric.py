@@ -103,11 +103,22 @@ class Metric(Tracked, Recorded, Copied):
         dtype: DTypeLike | Policy | None = None,
         name: str | None = None,
     ) -> Variable:
-        """Make a variable that belongs to the metric; see `add_variable`."""
+        """Make a variable that belongs to the metric, and that `reset_state` sets to 0.
+
+        Args:
+            shape: of the variable.
+            initializer: of its value, by default 0.
+            dtype: by default that of the metric.
+            name: of the variable.
+        """
         return self.add_variable(shape, initializer, dtype=dtype, name=name)
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Add what a batch contributes.
+
+        Args:
+            args: what the class takes: values, or labels and predictions.
+            kwargs: such as `sample_weight`.
 
         Raises:
             UnimplementedError: the class does not write it.

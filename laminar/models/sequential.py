@@ -72,6 +72,10 @@ class Sequential(Model):
     def add(self, layer: Layer, rebuild: bool = True) -> None:
         """Put a layer on top.
 
+        Args:
+            layer: takes what the layer below it gives.
+            rebuild: whether the model is built at once, where the shape of its input is known.
+
         Raises:
             InvalidArgumentError: not a layer, a name that is taken, or an Input that is not first.
         """

@@ -187,12 +187,29 @@ class KerasFileEditor:
         _put(place[key], weights, "add_object")
 
     def add_weights(self, object_name: str, weights: Mapping[str, Any]) -> None:
-        """Give an object more arrays; AlreadyExistsError for a name that is taken."""
+        """Give an object more arrays.
+
+        Args:
+            object_name: its path in the file, such as "layers/dense", or its name where one has it.
+            weights: arrays by name.
+
+        Raises:
+            AlreadyExistsError: it has an array of such a name.
+            NotFoundError: there is no such object.
+        """
         place, key = self._find(object_name, "add_weights")
         _put(place[key], weights, "add_weights")
 
     def delete_weight(self, object_name: str, weight_name: str) -> None:
-        """Take an array of an object out; NotFoundError if it has none of that name."""
+        """Take an array of an object out.
+
+        Args:
+            object_name: see `add_weights`.
+            weight_name: of the array.
+
+        Raises:
+            NotFoundError: there is no such object, or array.
+        """
         place, key = self._find(object_name, "delete_weight")
         if isinstance(place[key].get(weight_name), dict | None):
             raise NotFoundError(f"delete_weight: {object_name!r} has no weight {weight_name!r}")
