@@ -293,10 +293,10 @@ def _add_nodes(
     return_elements: Sequence[str],
     name: str,
 ) -> list[GraphTensor | Operation]:
-    bodies = reading.bodies
+    bodies, calls = reading.bodies, dict[str, list[str]]()
     if bodies is not None:
         bodies.count(room.library.size_written_out(graph_def.message.node, bodies.library))
-        graph_def, return_elements = room.library.inline_library(
+        graph_def, return_elements, calls = room.library.inline_library(
             graph_def, bodies.library, return_elements, bodies.most
         )
     nodes = _read_nodes(graph_def, reading)
@@ -348,6 +348,9 @@ def _add_nodes(
         for node in order:
             for source in node.late:
                 graph.add_input(made[node.name], element(*source))
+        for call, names in calls.items():
+            results = [element(*_element_of(text)) for text in names]
+            graph.results_of_calls[prefix + call] = results
         return [element(*_element_of(text)) for text in return_elements]
 
 

@@ -8,6 +8,7 @@ State of a `Graph`, all of it guarded by `_lock`:
     captures[id]: tensors from outside that the graph takes as inputs, with the placeholder of each;
     _constants[id]: tensors that became constants, with the output of each;
     edits: how often an operation was changed after it was made;
+    results_of_calls[name]: the outputs of a node that called a function, and was written out;
     _attached[kind]: what other rooms keep with the graph, one object of each kind.
 Each thread has `scopes` and `sessions` (those entered as default for this graph) of its own.
 """
@@ -83,6 +84,7 @@ class Graph(Collections, FeedRules):
         self.seed: int | None = None
         self.gradients: dict[str, Gradient] = {}  # of operations, in place of their own
         self.edits = 0
+        self.results_of_calls: dict[str, Sequence[GraphTensor]] = {}
         self._attached: dict[type, Any] = {}
         self.scopes = Scopes()
         self._entered = Entered()
@@ -322,12 +324,12 @@ class Graph(Collections, FeedRules):
         op_name, _, index = name.rpartition(":")
         if not op_name or not is_number(index):
             raise InvalidArgumentError(
-                f"{name!r} does not name a tensor", remedy=f'write "{name}:0" for its first output'
+                f"{name!r} does not name a tensor", remedy=f'write "{name}:0"'
             )
-        op = self.get_operation_by_name(op_name)
-        if int(index) >= len(op.outputs):
-            raise NotFoundError(f"{op_name!r} has {len(op.outputs)} outputs, asked for {name!r}")
-        return op.outputs[int(index)]
+        outputs = self.results_of_calls.get(op_name) or self.get_operation_by_name(op_name).outputs
+        if int(index) >= len(outputs):
+            raise NotFoundError(f"{op_name!r} has {len(outputs)} outputs, asked for {name!r}")
+        return outputs[int(index)]
 
     def as_graph_element(self, value: Any) -> GraphTensor | Operation:
         """The tensor or operation that an object or a name stands for."""

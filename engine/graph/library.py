@@ -75,7 +75,7 @@ def size_written_out(nodes: Sequence[Any], library: Mapping[str, Any]) -> int:
 
 def inline_library(
     graph_def: GraphDef, library: Mapping[str, Any], names: Sequence[str], most: int
-) -> tuple[GraphDef, list[str]]:
+) -> tuple[GraphDef, list[str], dict[str, list[str]]]:
     """The same graph without calls of functions.
 
     Args:
@@ -85,7 +85,7 @@ def inline_library(
         most: `most_nodes` of the file.
 
     Returns:
-        The graph, and the names of those tensors in it.
+        The graph, the names of those tensors in it, and those of the outputs of each call.
 
     Raises:
         InvalidArgumentError: a call has another number of inputs.
@@ -107,10 +107,12 @@ def inline_library(
                 f"with its functions written out the GraphDef has over {_MOST_INPUTS * most} inputs"
             )
         node.input[:] = inputs
-    return found, [
-        tensor_name(next(_resolved(name, outputs, members))) if ":" in name else name
-        for name in names
-    ]
+
+    def resolved(name: str) -> str:
+        return tensor_name(next(_resolved(name, outputs, members)))
+
+    elements = [resolved(name) if ":" in name else name for name in names]
+    return found, elements, {call: [resolved(y) for y in ys] for call, ys in outputs.items()}
 
 
 def _written_out(

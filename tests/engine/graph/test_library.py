@@ -68,6 +68,19 @@ def test_a_call_gives_what_its_nodes_give() -> None:
     assert [op.name for op in graph.operations] == ["x", "y", "f/p", "f/q", "z"]
 
 
+def test_the_outputs_of_a_call_keep_their_names() -> None:
+    graph_def = eng.GraphDef.from_bytes(caller().to_bytes())
+    for prefix in ("", "inner/"):
+        with eng.Graph().as_default() as graph:
+            eng.import_graph_def(graph_def, name=prefix.rstrip("/"))
+        feeds = {f"{prefix}x:0": 3.0, f"{prefix}y:0": 2.0}
+        with eng.Session(graph=graph) as session:
+            assert session.run([f"{prefix}f:0", f"{prefix}f:1"], feeds) == [6.0, 9.0]
+            assert session.run(f"{prefix}z:0", {f"{prefix}f:1": 4.0}) == 16.0
+            with pytest.raises(NotFoundError, match="has 2 outputs"):
+                session.run(f"{prefix}f:2", feeds)
+
+
 def calling_twice(depth: int) -> eng.GraphDef:
     """d, whose 2**depth copies of a node come of functions that call the next one twice."""
     found = eng.GraphDef()
