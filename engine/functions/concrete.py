@@ -203,6 +203,8 @@ class ConcreteFunction:
         A tensor has the input's type; what a session could be fed with is cast to it.
         """
         leaves = flatten(args)
+        if len(leaves) + len(named) != len(self.inputs) == len(args) + len(named):
+            leaves = list(args)  # a list among them is the value of one tensor
         if named:
             leaves += self._by_name(len(leaves), named)
         if len(leaves) == len(self.inputs):

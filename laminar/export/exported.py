@@ -112,6 +112,14 @@ class Exported:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return next(iter(self.endpoints.values()))(*args, **kwargs)
 
+    @property
+    def functions(self) -> dict[str, Endpoint | Overloads]:
+        """What it can be asked to compute, by name."""
+        return functions_in(self._parts or self.endpoints)
+
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        return dict(self._parts) or {VARIABLES: self.variables}
+
 
 class Part:
     """An object that was exported with another: its variables, functions and parts by name.
@@ -131,6 +139,14 @@ class Part:
     def __iter__(self) -> Iterator[Any]:
         return iter(vars(self).values())
 
+    @property
+    def functions(self) -> dict[str, Endpoint | Overloads]:
+        """What it can be asked to compute, by name."""
+        return functions_in(vars(self))
+
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        return dict(vars(self))
+
     def __repr__(self) -> str:
         return f"<exported object with {', '.join(vars(self))}>"
 
@@ -140,6 +156,9 @@ class Overloads:
 
     def __init__(self, endpoints: list[Endpoint]) -> None:
         self.endpoints = endpoints
+
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        return {}  # the variables are parts of the object
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results for arguments of one of the exported structures.
@@ -152,6 +171,11 @@ class Overloads:
             if endpoint.fits(*args, **kwargs):
                 return endpoint(*args, **kwargs)
         return last(*args, **kwargs)
+
+
+def functions_in(named: Mapping[str, Any]) -> dict[str, Endpoint | Overloads]:
+    """The functions among the parts of an object that was exported."""
+    return {name: x for name, x in named.items() if isinstance(x, Endpoint | Overloads)}
 
 
 class State:
@@ -218,6 +242,7 @@ class Endpoint:
     Attributes:
         name: its name.
         input_signature: the specs of its arguments, in their structure.
+        parameters: the names of its arguments, and whether each may be left out.
     """
 
     def __init__(
@@ -234,7 +259,7 @@ class Endpoint:
         self._specs = [TensorSpec(x["shape"], x["dtype"]) for x in about["inputs"]]
         self.input_signature = packed(about["arguments"], self._specs, name)
         parameters = about.get("parameters", [])
-        self._parameters = [(str(p["name"]), bool(p["optional"])) for p in parameters]
+        self.parameters = [(str(p["name"]), bool(p["optional"])) for p in parameters]
         self._graph_def = graph_def
         self._state = state
         # By the name of a placeholder, the key of a variable, or a value.
@@ -251,6 +276,9 @@ class Endpoint:
         self._plain_runs = runs if self._body is not None else 0
         self._function: engine.Function | None = None
         self._lock = forks.lock()
+
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        return {}  # the variables are parts of the object
 
     def _read(self) -> ClusterBody | None:
         """The graph as it is run op by op; None where that takes more than its kernels."""
@@ -279,13 +307,13 @@ class Endpoint:
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """All arguments in order: those by name, and those left out that may be."""
         found, left = list(args), dict(kwargs)
-        values = self.input_signature[len(args) :] if self._parameters else []
-        for (name, optional), value in zip(self._parameters[len(args) :], values, strict=False):
+        values = self.input_signature[len(args) :] if self.parameters else []
+        for (name, optional), value in zip(self.parameters[len(args) :], values, strict=False):
             if name not in left and not optional:
                 break
             found.append(left.pop(name, value))
         if left:
-            names = ", ".join(name for name, _ in self._parameters) or "none by name"
+            names = ", ".join(name for name, _ in self.parameters) or "none by name"
             self._complain(f"the arguments {names}, got {', '.join(left)} too")
         return found
 

@@ -10,6 +10,7 @@ import inspect
 import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import Parameter, Signature
 from typing import Any
 
 from laminar.engine import Variable
@@ -19,7 +20,10 @@ from laminar.engine.saving.object_graph import leading_to, walk
 from laminar.engine.source import Location, is_own_file
 
 from .archive import ExportArchive
+from .exported import Endpoint, Exported, Overloads, Part
 from .file_format import FUNCTIONS, PARTS, VARIABLE
+
+_BY_PLACE_OR_NAME = Parameter.POSITIONAL_OR_KEYWORD
 
 
 def save(
@@ -105,7 +109,10 @@ def save(
 
 def _functions_of(owner: Any) -> Iterator[tuple[str, Function]]:
     """The functions of an object by name: methods, and attributes."""
-    if isinstance(owner, list | tuple | Mapping | Variable):
+    if isinstance(owner, list | tuple | Mapping | Variable | Endpoint | Overloads):
+        return
+    if isinstance(owner, Exported | Part):
+        yield from ((name, _function(found)) for name, found in owner.functions.items())
         return
     for name in dir(type(owner)):
         if isinstance(inspect.getattr_static(type(owner), name, None), Function):
@@ -113,6 +120,29 @@ def _functions_of(owner: Any) -> Iterator[tuple[str, Function]]:
     for name, value in getattr(owner, "__dict__", {}).items():
         if isinstance(value, Function):
             yield name, value
+
+
+def _function(exported: Endpoint | Overloads) -> Function:
+    """What was loaded as a function, with the graphs that it was exported with."""
+    endpoints = exported.endpoints if isinstance(exported, Overloads) else [exported]
+    first = endpoints[0]
+    places = [(f"argument_{i}", False) for i in range(len(first.input_signature))]
+    parameters = [
+        Parameter(name, _BY_PLACE_OR_NAME, default=value if optional else Parameter.empty)
+        for (name, optional), value in zip(
+            first.parameters or places, first.input_signature, strict=False
+        )
+    ]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return exported(*args, **kwargs)
+
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # names of arguments
+    call.__name__ = first.name
+    found = Function(call)
+    for endpoint in endpoints:
+        found.concrete(*endpoint.input_signature)
+    return found
 
 
 def _paths(children: Sequence[Mapping[str, int]]) -> list[str]:

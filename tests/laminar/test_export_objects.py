@@ -222,3 +222,47 @@ def test_python_arguments_choose_among_the_graphs(tmp_path: Path) -> None:
             loaded.scaled(x, **wrong)
     with pytest.raises(ShapeError, match="a sequence of 3, got list of 0"):
         loaded.scaled()
+
+
+def test_what_was_loaded_is_trained_and_written_again(tmp_path: Path) -> None:
+    owner = Switched()
+    x = laminar.engine.constant([3.0, 4.0])
+    model = Regressor()
+    model.step(X, np.ones((3, 1), np.float32))
+    model.twice(X)
+    owner.call(x)
+    whole = {"model": model, "switched": owner}
+    owner.scaled(x)
+    owner.scaled(x, 3.0)
+    expected = owner.scaled(x, 3.0)
+    laminar.export.save(whole, tmp_path / "a.laminar")
+    loaded = laminar.export.load(tmp_path / "a.laminar")
+    for path in ("b.laminar", "c.laminar"):
+        loss = loaded.model.step(X, np.ones((3, 1), np.float32))
+        laminar.export.save(loaded, tmp_path / path)
+        again = laminar.export.load(tmp_path / path)
+        assert list(again.endpoints) == list(loaded.endpoints)
+        assert [v.shape for v in again.variables] == [v.shape for v in loaded.variables]
+        np.testing.assert_array_equal(again.model.W, loaded.model.W)
+        np.testing.assert_allclose(
+            again.model.predict(X)["y"], loaded.model.predict(X)["y"], rtol=1e-6
+        )
+        np.testing.assert_array_equal(again.switched.scaled(x, by=3.0), expected)
+        assert float(again.model.step(X, np.ones((3, 1), np.float32))) < float(loss)
+        loaded = again
+
+
+def test_an_export_of_a_model_is_written_again_and_checkpointed(tmp_path: Path) -> None:
+    model = laminar.Sequential([layers.Input((2,)), layers.Dense(3)])
+    model.export(tmp_path / "a.laminar", verbose=False)
+    loaded = laminar.export.load(tmp_path / "a.laminar")
+    kernel = loaded.variables[0]
+    kernel.assign(2.0 * kernel)
+    laminar.export.save(loaded, tmp_path / "b.laminar")
+    np.testing.assert_array_equal(
+        laminar.export.load(tmp_path / "b.laminar").serve(X), loaded.serve(X)
+    )
+    prefix = laminar.engine.Checkpoint(served=loaded).save(tmp_path / "ckpt")
+    other = laminar.export.load(tmp_path / "a.laminar")
+    laminar.engine.Checkpoint(served=other).restore(prefix).assert_consumed()
+    np.testing.assert_array_equal(other.serve(X), loaded.serve(X))

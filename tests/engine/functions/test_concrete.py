@@ -270,3 +270,18 @@ def test_of_a_signature_without_arguments() -> None:
         eng.function(lambda x: 2 * x).concrete()
     nothing = eng.function(lambda: eng.constant(1.0), input_signature=[])
     assert nothing.concrete()().numpy() == 1.0
+
+
+def test_a_list_is_the_value_of_one_tensor_or_of_several() -> None:
+    def plus(x: Any, y: Any) -> Any:
+        return x + y
+
+    of_two = eng.function(plus).concrete(eng.TensorSpec([2]), eng.TensorSpec([]))
+    for found in (of_two([1.0, 2.0], 3.0), of_two([1.0, 2.0], y=3.0)):
+        np.testing.assert_array_equal(found, [4.0, 5.0])
+    with pytest.raises(InvalidArgumentError, match="expected 2 tensors, got 3"):
+        of_two([1.0, 2.0, 3.0])
+    of_a_list = eng.function(lambda xs: xs[0] - xs[1]).concrete([eng.TensorSpec([])] * 2)
+    assert float(of_a_list([5.0, 2.0])) == float(of_a_list(5.0, 2.0)) == 3.0
+    wrapped = eng.wrap_function(lambda x: x * 2.0, [eng.TensorSpec([3])])
+    np.testing.assert_array_equal(wrapped([1.0, 2.0, 3.0]), [2.0, 4.0, 6.0])
