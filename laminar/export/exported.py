@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from laminar import engine
-from laminar.engine import forks
+from laminar.engine import forks, graph
 from laminar.engine.errors import DataLossError, InvalidArgumentError, LaminarError, ShapeError
 from laminar.engine.graph import (
     EagerTensor,
@@ -371,12 +371,21 @@ class Endpoint:
         """The function that adds the graph to the one being traced."""
         about = self._about
         inputs = [x["name"] for x in about["inputs"]]
+        taken = {
+            graph.library.tensor_name(text) for node in self._graph_def.node for text in node.input
+        }
 
         def call(*tensors: Any) -> list[GraphTensor]:
             given = {**captures, **dict(zip(inputs, tensors, strict=True))}
-            wanted = [*about["outputs"], *about["effects"]]
-            found = import_graph_def(self._graph_def, given, wanted, name=self.name)
-            return found[: len(about["outputs"])]  # type: ignore[return-value]  # names of tensors
+            computed = [name for name in about["outputs"] if name not in given]
+            found = import_graph_def(
+                self._graph_def,
+                {name: x for name, x in given.items() if name in taken},
+                [*computed, *about["effects"]],
+                name=self.name,
+            )
+            results = {**given, **dict(zip(computed, found, strict=False))}
+            return [results[name] for name in about["outputs"]]
 
         call.__name__ = self.name
         return call

@@ -262,3 +262,19 @@ def test_a_graph_that_breaks_its_promise_is_refused(tmp_path: Path) -> None:
     about["inputs"][0]["name"] = endpoint._about["inputs"][0]["name"]
     with pytest.raises(DataLossError, match="and said to be int32"):
         type(endpoint)("serve", about, endpoint._graph_def, endpoint._state, {}, "auto")
+
+
+def test_an_argument_may_be_left_alone(tmp_path: Path) -> None:
+    archive = ExportArchive()
+    specs = [TensorSpec([2]), TensorSpec([2])]
+    archive.add_endpoint("first", lambda x, y: (x, 2.0 * x), specs)
+    archive.write_out(tmp_path / "first.laminar", verbose=False)
+    served = load(tmp_path / "first.laminar")
+    traced = laminar.function(lambda x: served.first(x, x))
+    for _ in range(3):  # op by op, then as a function
+        for same, twice in (
+            served.first([1.0, 2.0], [3.0, 4.0]),
+            traced(np.array([1.0, 2.0], np.float32)),
+        ):
+            np.testing.assert_array_equal(same, [1.0, 2.0])
+            np.testing.assert_array_equal(twice, [2.0, 4.0])
