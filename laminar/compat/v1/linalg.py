@@ -4,7 +4,34 @@ from __future__ import annotations
 
 from .face import Line, face
 
+_OPERATORS = {
+    "linear_operators": ("",),
+    "simple_operators": (
+        "Diag",
+        "FullMatrix",
+        "Householder",
+        "Identity",
+        "LowerTriangular",
+        "ScaledIdentity",
+        "Zeros",
+    ),
+    "composed_operators": (
+        "Adjoint",
+        "BlockDiag",
+        "Composition",
+        "Inversion",
+        "Kronecker",
+        "LowRankUpdate",
+    ),
+    "spectral_operators": ("Circulant", "Circulant2D", "Circulant3D", "Toeplitz"),
+}
 NAMES: dict[str, Line] = {
+    **{
+        f"LinearOperator{kind}": f".{room}:LinearOperator{kind}"
+        for room, kinds in _OPERATORS.items()
+        for kind in kinds
+    },
+    "normalize": ".linear:normalize",
     "band_part": (
         "input, num_lower, num_upper, name=None",
         ".arrays:matrix_band_part",

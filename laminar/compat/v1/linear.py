@@ -13,7 +13,7 @@ from laminar.engine.ops.linalg import solve
 from laminar.engine.ops.math import compare
 
 from .adapting import v1
-from .values import dims_of, operands, static, tensor
+from .values import dims_of, operands, static, symbol, tensor
 
 
 @v1(keep_dims="keepdims")
@@ -32,6 +32,13 @@ def norm(
         tensor, kind, tuple(place) if isinstance(place, list) else place, bool(keepdims)
     )
     return found
+
+
+@v1()
+def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None) -> Any:
+    """(tensor / norm, norm) of vectors or matrices along axes; see `norm`."""
+    size = norm(tensor, ord, axis, True)
+    return symbol(tensor) / size, size
 
 
 @v1()
