@@ -9,10 +9,13 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import FLOATING, as_dtype
+from laminar.engine.late import later
 from laminar.engine.ops.core.arrays import Defaults
 
 from .typing import DataFormat
 
+# What ops remember of their calls was found out under the settings of then.
+_forget_calls = later("laminar.engine.ops.core.remembered_calls", "forget_calls")
 _BACKEND = "laminar"
 _FORMATS: tuple[DataFormat, ...] = ("channels_first", "channels_last")
 
@@ -83,6 +86,7 @@ def set_floatx(value: Any) -> None:
             f"set_floatx: expected one of {', '.join(sorted(FLOATING))}, got {value!r}"
         )
     Defaults.floating = dtype
+    _forget_calls()
 
 
 def epsilon() -> float:
@@ -105,6 +109,7 @@ def set_epsilon(value: float) -> None:
         >>> laminar.config.set_epsilon(1e-7)
     """
     _Settings.epsilon = float(value)
+    _forget_calls()
 
 
 def image_data_format() -> DataFormat:
@@ -127,6 +132,7 @@ def set_image_data_format(data_format: DataFormat) -> None:
         >>> laminar.config.set_image_data_format("channels_last")
     """
     _Settings.image_data_format = standardize_data_format(data_format)
+    _forget_calls()
 
 
 def standardize_data_format(data_format: str | None) -> DataFormat:

@@ -19,6 +19,7 @@ from laminar.engine.errors import FailedPreconditionError, LaminarError
 from laminar.engine.graph import EagerTensor, GraphTensor
 from laminar.engine.ops.core.entries import known_value
 from laminar.engine.ops.core.naming import call_named
+from laminar.engine.ops.core.remembered_calls import remembering
 
 from .argument_kinds import check_kinds
 
@@ -125,14 +126,8 @@ def public(fn: Callable[P, R]) -> PublicOp[P, R]:
     `name=`, in a graph the name of its operation (see `call_named`), in a model of its layer.
     """
 
-    @functools.wraps(fn)
-    def op(*args: Any, **kwargs: Any) -> Any:
-        for value in args:
-            if type(value) is not EagerTensor:
-                found = _look(args)
-                break
-        else:
-            found = _NOTHING
+    def looked_at(*args: Any, **kwargs: Any) -> Any:
+        found = _look(args)
         if kwargs:
             found = max(found, _look(kwargs.values()))
         if found:
@@ -149,6 +144,7 @@ def public(fn: Callable[P, R]) -> PublicOp[P, R]:
             check_kinds(fn, args, kwargs)
             raise
 
+    op = functools.wraps(fn)(remembering(fn, looked_at))
     recorded_ops.add(op)
     return op
 

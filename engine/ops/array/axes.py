@@ -46,7 +46,7 @@ def transpose_op(x: TensorSpec, *, axes: tuple[int, ...] | None) -> TensorSpec:
 
 @transpose_op.reference
 def _transpose_kernel(xp: Any, x: Array, *, axes: tuple[int, ...] | None) -> Array:
-    return xp.transpose(x, axes)
+    return x.transpose(axes)  # `xp.transpose` takes four times as long to get there
 
 
 @transpose_op.grad

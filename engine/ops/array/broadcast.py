@@ -19,7 +19,7 @@ from ...graph import (
     TensorSpec,
     broadcast_shapes,
 )
-from ..core.arrays import is_half
+from ..core.arrays import summed, widened
 from ..core.op_def import Grads
 from ..core.registry import define
 from ..core.traits import Traits, Work
@@ -71,8 +71,7 @@ def _sum_to_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> A
     lead = x.ndim - len(target)
     axes = [i + lead for i, n in enumerate(target) if n == 1 and x.shape[i + lead] != 1]
     # Half-precision types are summed in float32 and rounded once.
-    wide = xp.float32 if is_half(x.dtype) else x.dtype
-    total = xp.sum(x, axis=(*range(lead), *axes), dtype=wide)
+    total = summed(xp, widened(xp, x), (*range(lead), *axes), False)
     return total.astype(x.dtype, copy=False).reshape(target)
 
 

@@ -35,7 +35,7 @@ from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
 from ..core.kernels import HOST_TYPE
 from ..core.op_def import Grads
-from ..core.recording import recorders
+from ..core.recording import notify, recorders
 from ..core.registry import define
 from ..core.traits import Entries, Traits, Work
 from .axes import moveaxis, transpose
@@ -202,7 +202,7 @@ def get_item(x: Any, index: Any) -> Tensor:
         ShapeError: more indices than axes, or a mask of another shape.
     """
     is_at_hand = type(x) is EagerTensor and not stack.items and stack.place is None
-    if is_at_hand and not recorders.active and _has_own_kernel():
+    if is_at_hand and _has_own_kernel():
         part = _view(x, index)
         if part is not None:
             return part
@@ -243,27 +243,37 @@ def _view(x: EagerTensor, index: Any) -> EagerTensor | None:
     """
     items = index if type(index) is tuple else (index,)
     is_open, is_whole = True, True
+    entries: list[Entry] = []
     for item in items:
         kind = type(item)
         if kind is slice:
             start, stop, step = item.start, item.stop, item.step
+            entries.append((start, stop, step))
             if start is None and stop is None and step is None:
                 continue
             if not (_is_bound(start) and _is_bound(stop) and _is_bound(step)):
                 return None
         elif item is Ellipsis:
             is_open = False
+            entries.append("...")
             continue
-        elif kind is not int and item is not None:
+        elif item is None:
+            entries.append("new")
+        elif kind is int:
+            entries.append(item)
+        else:
             return None
         is_whole = False
     if is_whole:
         return None
     try:
         # The Ellipsis keeps a result without axes an array.
-        return EagerTensor(x._value[(*items, ...) if is_open else items], x._dtype)
+        part = EagerTensor(x._value[(*items, ...) if is_open else items], x._dtype)
     except (IndexError, TypeError, ValueError):
         return None
+    if recorders.active:
+        notify(strided_slice, (x,), {"index": tuple(entries)}, (part,))
+    return part
 
 
 def _is_bound(value: Any) -> bool:

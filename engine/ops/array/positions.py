@@ -6,12 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import InvalidArgumentError
 from ...graph import Array
 from ..core.arrays import computing_dtype
 from ..core.kernels import HOST
 from ..core.late_checks import require
 from .runs import combined_by_row
+
+_minimum: Any = np.minimum
+_maximum: Any = np.maximum
 
 
 def checked(xp: Any, who: str, indices: Array, size: int, axis: int) -> Array:
@@ -32,8 +37,13 @@ def checked(xp: Any, who: str, indices: Array, size: int, axis: int) -> Array:
             remedy=f"use indices from {-size} to {size - 1}" if size else None,
         )
 
-    low, high = indices.min(), indices.max()
-    require(xp, (low >= -size) & (high < size), out_of_range)
+    if xp is HOST:  # numbers of Python's are compared in half the time
+        low = int(_minimum.reduce(indices, axis=None))
+        is_within = low >= -size and int(_maximum.reduce(indices, axis=None)) < size
+    else:
+        low = indices.min()
+        is_within = (low >= -size) & (indices.max() < size)
+    require(xp, is_within, out_of_range)
     places = indices.astype(xp.int64, copy=False)
     if xp is not HOST:  # where nobody has looked yet
         places = xp.clip(places, -size, size - 1)

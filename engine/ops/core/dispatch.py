@@ -152,7 +152,7 @@ def compute_on_host(
 ) -> tuple[tuple[Tensor, ...], Mapping[str, Any]]:
     """The outputs of an op of tensors whose values lie on the host, and its full attributes."""
     specs, full = op.infer_eager(tensors, attrs)
-    kernel = op.host_kernel or _host_kernel(op)
+    kernel = op.host_kernel or host_kernel(op)
     result = run_bound(op, kernel, list(map(value_of, tensors)), full)
     if len(specs) == 1:
         if type(result) is not _ndarray:
@@ -163,8 +163,10 @@ def compute_on_host(
     ), full
 
 
-def _host_kernel(op: OpDef) -> Callable[..., Any]:
+def host_kernel(op: OpDef) -> Callable[..., Any]:
     """What computes an op on arrays of the host; it is found once."""
+    if op.host_kernel is not None:
+        return op.host_kernel
     found: Callable[..., Any]
     if op.context_kernel is not None:
         found = functools.partial(op.context_kernel, EAGER)

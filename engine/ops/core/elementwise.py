@@ -125,9 +125,19 @@ class ElementwiseOp(OpDef):
                 self._learn(dtype, output.dtype)
         return output
 
+    def with_attributes(self, dtype: DType | None, attrs: Mapping[str, Any]) -> Callable[..., Any]:
+        if self._has_another_kernel or dtype is None or is_half(dtype.numpy):
+            return super().with_attributes(dtype, attrs)
+        assert self.scalar is not None
+        return functools.partial(self.scalar, array_scalars(HOST), **attrs)
+
+    @property
+    def _has_another_kernel(self) -> bool:
+        return HOST_TYPE in self.kernels or self.reference_kernel is not self.own_kernel
+
     def _learn(self, dtype: DType, result: DType) -> None:
         kernel, scalar = self.reference_kernel, self.scalar
-        if HOST_TYPE in self.kernels or kernel is not self.own_kernel:
+        if self._has_another_kernel:
             return
         assert kernel is not None
         assert scalar is not None

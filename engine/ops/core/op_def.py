@@ -440,6 +440,14 @@ class OpDef:
         """As `bind`, for the host's own kernels."""
         return self.bind(HOST_TYPE, HOST)
 
+    def with_attributes(self, dtype: DType | None, attrs: Mapping[str, Any]) -> Callable[..., Any]:
+        """The function of the host's arrays that computes it with these attributes.
+
+        `dtype` is that of the first input, None where there is none.
+        """
+        assert self.host_kernel is not None
+        return functools.partial(self.host_kernel, **attrs) if attrs else self.host_kernel
+
     def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Compute the single output, or add the operation to the graph being built."""
         (output,) = OpDef.applied(self, inputs, attrs, name)

@@ -12,6 +12,7 @@ from ..math.cast import cast
 from .convert import convert_to_tensor
 from .elementwise import ElementwiseOp
 from .promotion import promote
+from .remembered_calls import remembering
 
 
 def _compare(op: ElementwiseOp, x: Any, y: Any) -> Tensor:
@@ -20,6 +21,10 @@ def _compare(op: ElementwiseOp, x: Any, y: Any) -> Tensor:
         return z
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     return op(x, y) if string in (x.dtype, y.dtype) else op(*promote(x, y))
+
+
+def _matmul(x: Any, y: Any) -> Tensor:
+    return linalg.matmul_nd(*promote(x, y))
 
 
 class TensorOperators:
@@ -60,9 +65,7 @@ class TensorOperators:
             return arithmetic.square(base)
         return elementary.power(base, exponent)
 
-    @staticmethod
-    def matmul(x: Any, y: Any) -> Tensor:
-        return linalg.matmul_nd(*promote(x, y))
+    matmul = staticmethod(remembering(_matmul, _matmul))
 
     @staticmethod
     def negative(x: Any) -> Tensor:
