@@ -33,7 +33,7 @@ from .symbolic import carrier, path_to, source_tensor
 _CARRY = INEXACT | {resource}
 
 # A loop, which stands above.
-_map_slices = later("laminar.engine.functions.loops", "map_slices")
+_map_slices = later("laminar.engine.functions.scans", "map_slices")
 
 
 class GradientTape:

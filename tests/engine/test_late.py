@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,18 @@ def late_packages() -> list[str]:
     folders = [Path(folder) for folder, _, _ in os.walk(ROOT, followlinks=True)]
     late = [folder for folder in folders if (folder / "__init__.pyi").exists()]
     return sorted(".".join(("laminar", *folder.relative_to(ROOT).parts)) for folder in late)
+
+
+LATER = re.compile(r'\blater\(\s*"([\w.]+)",\s*"(\w+)"')
+
+
+def test_what_is_taken_from_rooms_above_is_there() -> None:
+    files = [Path(folder, f) for folder, _, names in os.walk(ROOT, followlinks=True) for f in names]
+    texts = [file.read_text() for file in files if file.suffix == ".py"]
+    named = {found for text in texts for found in LATER.findall(text) if "." in found[0]}
+    assert ("laminar.engine.functions.scans", "map_slices") in named
+    for module, name in sorted(named):
+        assert hasattr(importlib.import_module(module), name), (module, name)
 
 
 def test_what_a_program_does_without_is_not_loaded() -> None:
