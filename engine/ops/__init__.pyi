@@ -58,6 +58,7 @@ from .core import raising as raising
 from .core import recording as recording
 from .core import registry as registry
 from .core import results as results
+from .core import scalar_operators as scalar_operators
 from .core import scalars as scalars
 from .core import traits as traits
 from .core import transfer as transfer

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...graph import DType, bfloat16, bool_, float16, float32, float64, int64, uint32, uint64
+from ...ops.core.scalar_operators import COMPARISONS, ScalarOperators
 from ...ops.nn.gelu import gelu, gelu_slope
 from ..ir.element_types import HALVES, wide
 from ..ir.expression import Expression
@@ -70,96 +71,33 @@ def literal(value: Any, dtype: DType) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-class Term:
+class Term(ScalarOperators):
     """A value in C, with Python's operators."""
 
     __slots__ = ("dtype", "scalars", "text")
-    __hash__ = object.__hash__
 
     def __init__(self, scalars: CudaScalars, text: str, dtype: DType) -> None:
         self.scalars = scalars
         self.text = text
         self.dtype = dtype
 
-    def _arithmetic(self, name: str, sign: str, a: Any, b: Any) -> Term:
+    def operate(self, sign: str, *operands: Any) -> Term:
+        """The value of an operator."""
         s, dtype = self.scalars, self.dtype
-        left, right = s.text_of(a, dtype), s.text_of(b, dtype)
+        given = [s.text_of(x, dtype) for x in operands]
+        if sign in COMPARISONS:
+            return s.named(f" {sign} ".join(given), bool_)
+        if sign == "negative":
+            return s.named(f"lm_neg({self.text})", dtype)
+        if sign == "~":
+            not_sign = "!" if dtype == bool_ else "~"
+            return s.named(f"({register_type(dtype)})({not_sign}{self.text})", dtype)
+        if sign in ("&", "|", "^"):
+            return s.named(f"({register_type(dtype)})({f' {sign} '.join(given)})", dtype)
         if dtype.is_floating:
-            return s.named(f"{left} {sign} {right}", dtype)
-        return s.named(f"lm_{name}<{register_type(dtype)}>({left}, {right})", dtype)
-
-    def _bits(self, sign: str, other: Any) -> Term:
-        s = self.scalars
-        text = f"({register_type(self.dtype)})({self.text} {sign} {s.text_of(other, self.dtype)})"
-        return s.named(text, self.dtype)
-
-    def _compare(self, sign: str, other: Any) -> Term:
-        s = self.scalars
-        return s.named(f"{self.text} {sign} {s.text_of(other, self.dtype)}", bool_)
-
-    def __add__(self, other: Any) -> Term:
-        return self._arithmetic("add", "+", self, other)
-
-    def __radd__(self, other: Any) -> Term:
-        return self._arithmetic("add", "+", other, self)
-
-    def __sub__(self, other: Any) -> Term:
-        return self._arithmetic("sub", "-", self, other)
-
-    def __rsub__(self, other: Any) -> Term:
-        return self._arithmetic("sub", "-", other, self)
-
-    def __mul__(self, other: Any) -> Term:
-        return self._arithmetic("mul", "*", self, other)
-
-    def __rmul__(self, other: Any) -> Term:
-        return self._arithmetic("mul", "*", other, self)
-
-    def __truediv__(self, other: Any) -> Term:
-        return self._arithmetic("div", "/", self, other)
-
-    def __rtruediv__(self, other: Any) -> Term:
-        return self._arithmetic("div", "/", other, self)
-
-    def __neg__(self) -> Term:
-        return self.scalars.named(f"lm_neg({self.text})", self.dtype)
-
-    def __invert__(self) -> Term:
-        sign = "!" if self.dtype == bool_ else "~"
-        return self.scalars.named(f"({register_type(self.dtype)})({sign}{self.text})", self.dtype)
-
-    def __and__(self, other: Any) -> Term:
-        return self._bits("&", other)
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> Term:
-        return self._bits("|", other)
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Term:
-        return self._bits("^", other)
-
-    __rxor__ = __xor__
-
-    def __eq__(self, other: object) -> Term:  # type: ignore[override]  # an expression
-        return self._compare("==", other)
-
-    def __ne__(self, other: object) -> Term:  # type: ignore[override]  # an expression
-        return self._compare("!=", other)
-
-    def __lt__(self, other: Any) -> Term:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Term:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Term:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Term:
-        return self._compare(">=", other)
+            return s.named(f" {sign} ".join(given), dtype)
+        name = {"+": "add", "-": "sub", "*": "mul", "/": "div"}[sign]
+        return s.named(f"lm_{name}<{register_type(dtype)}>({', '.join(given)})", dtype)
 
 
 class CudaScalars:
@@ -229,7 +167,7 @@ class CudaScalars:
         text = f"{condition.text} ? {self.text_of(a, dtype)} : {self.text_of(b, dtype)}"
         return self.named(text, dtype)
 
-    def root_quotient(self, a: Term, x: Term, epsilon: float) -> Term:
+    def root_quotient(self, a: Term, x: Term, epsilon: float) -> Any:
         """a / (sqrt(x) + epsilon)."""
         return a / (self._apply("sqrt", x) + epsilon)
 

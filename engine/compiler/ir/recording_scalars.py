@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import DType, bool_, float32, float64, uint32, uint64
+from ...ops.core.scalar_operators import COMPARISONS, ScalarOperators
 from .element_types import HALVES, check_computed, wide
 from .expression import Apply, Argument, Expression, Ref
 from .not_lowered import NotLoweredError
@@ -34,6 +35,7 @@ _OF_ANY = frozenset(
     }
 )
 _LOGIC = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
+_NAMED = {"//": "floor_divide", "%": "floor_mod", "**": "power"}
 _TESTS = frozenset({"is_nan", "is_inf", "is_finite"})
 NATIVE_FUNCTIONS = _OF_FLOATS | _OF_ANY | _LOGIC
 
@@ -41,103 +43,31 @@ _MOST_RECORDED = 4096  # are remembered
 _recorded: dict[Any, Expression] = {}
 
 
-class Symbol:
+class Symbol(ScalarOperators):
     """A value that is being recorded, with Python's operators."""
 
     __slots__ = ("dtype", "ref", "scalars")
-    __hash__ = object.__hash__
 
     def __init__(self, scalars: RecordingScalars, ref: Ref, dtype: DType) -> None:
         self.scalars = scalars
         self.ref = ref
         self.dtype = dtype
 
-    def _binary(self, name: str, other: Any, *, is_reversed: bool = False) -> Symbol:
-        pair = (other, self) if is_reversed else (self, other)
-        return self.scalars.apply(name, pair, self.dtype)
+    def operate(self, sign: str, *operands: Any) -> Symbol:
+        """Record an operator."""
+        if sign in COMPARISONS:
+            return self._compare(sign, operands[1])
+        if sign in _NAMED:
+            return self.scalars.function(_NAMED[sign], *operands)
+        if sign == "/":
+            _check_float(self.dtype, sign)
+        return self.scalars.apply(sign, operands, self.dtype)
 
     def _compare(self, name: str, other: Any) -> Symbol:
         is_unsigned = self.dtype == bool_ or self.dtype.startswith("u")
         if is_unsigned and not isinstance(other, Symbol) and other < 0:
             raise NotLoweredError(f"a comparison of {self.dtype} with {other}")
         return self.scalars.apply(name, (self, other), bool_)
-
-    def __add__(self, other: Any) -> Symbol:
-        return self._binary("+", other)
-
-    def __radd__(self, other: Any) -> Symbol:
-        return self._binary("+", other, is_reversed=True)
-
-    def __sub__(self, other: Any) -> Symbol:
-        return self._binary("-", other)
-
-    def __rsub__(self, other: Any) -> Symbol:
-        return self._binary("-", other, is_reversed=True)
-
-    def __mul__(self, other: Any) -> Symbol:
-        return self._binary("*", other)
-
-    def __rmul__(self, other: Any) -> Symbol:
-        return self._binary("*", other, is_reversed=True)
-
-    def __truediv__(self, other: Any) -> Symbol:
-        _check_float(self.dtype, "/")
-        return self._binary("/", other)
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        _check_float(self.dtype, "/")
-        return self._binary("/", other, is_reversed=True)
-
-    def __floordiv__(self, other: Any) -> Symbol:
-        return self.scalars.function("floor_divide", self, other)
-
-    def __mod__(self, other: Any) -> Symbol:
-        return self.scalars.function("floor_mod", self, other)
-
-    def __pow__(self, other: Any) -> Symbol:
-        return self.scalars.function("power", self, other)
-
-    def __neg__(self) -> Symbol:
-        return self.scalars.apply("negative", (self,), self.dtype)
-
-    def __invert__(self) -> Symbol:
-        return self.scalars.apply("~", (self,), self.dtype)
-
-    def __and__(self, other: Any) -> Symbol:
-        return self._binary("&", other)
-
-    def __rand__(self, other: Any) -> Symbol:
-        return self._binary("&", other, is_reversed=True)
-
-    def __or__(self, other: Any) -> Symbol:
-        return self._binary("|", other)
-
-    def __ror__(self, other: Any) -> Symbol:
-        return self._binary("|", other, is_reversed=True)
-
-    def __xor__(self, other: Any) -> Symbol:
-        return self._binary("^", other)
-
-    def __rxor__(self, other: Any) -> Symbol:
-        return self._binary("^", other, is_reversed=True)
-
-    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]  # an expression
-        return self._compare("==", other)
-
-    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]  # an expression
-        return self._compare("!=", other)
-
-    def __lt__(self, other: Any) -> Symbol:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Symbol:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Symbol:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Symbol:
-        return self._compare(">=", other)
 
 
 class RecordingScalars:

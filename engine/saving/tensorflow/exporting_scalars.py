@@ -5,7 +5,6 @@ What TensorFlow has no one op for is written node by node from the op's scalar e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from ...graph import DType, Operation, bool_
 from ...ops.core.op_def import OpDef
-from ...ops.nn.gelu import gelu, gelu_slope
+from ...ops.core.scalar_operators import COMPARISONS, ComposedScalars, ScalarOperators
 from .writing import Writer, refused
 
 
@@ -37,7 +36,7 @@ class _Expression:
         return self._writer.constant(name, np.array(value, dtype.numpy))
 
 
-class _Value:
+class _Value(ScalarOperators):
     """A value of the expression; operators write nodes."""
 
     def __init__(self, scope: _Expression, name: str, dtype: DType) -> None:
@@ -57,64 +56,31 @@ class _Value:
         name = self.scope.node(kind, [*names], **typed)
         return _Value(self.scope, name, self.dtype if dtype is None else dtype)
 
-    def __add__(self, other: Any) -> _Value:
-        return self.made("AddV2", self.name, self.like(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> _Value:
-        return self.made("Sub", self.name, self.like(other))
-
-    def __rsub__(self, other: Any) -> _Value:
-        return self.made("Sub", self.like(other), self.name)
-
-    def __mul__(self, other: Any) -> _Value:
-        return self.made("Mul", self.name, self.like(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> _Value:
-        return self.made("RealDiv", self.name, self.like(other))
-
-    def __rtruediv__(self, other: Any) -> _Value:
-        return self.made("RealDiv", self.like(other), self.name)
-
-    def __pow__(self, other: Any) -> _Value:
-        return self.made("Pow", self.name, self.like(other))
-
-    def __neg__(self) -> _Value:
-        return self.made("Neg", self.name)
-
-    def __lt__(self, other: Any) -> _Value:
-        return self.made("Less", self.name, self.like(other), dtype=bool_)
-
-    def __le__(self, other: Any) -> _Value:
-        return self.made("LessEqual", self.name, self.like(other), dtype=bool_)
-
-    def __gt__(self, other: Any) -> _Value:
-        return self.made("Greater", self.name, self.like(other), dtype=bool_)
-
-    def __ge__(self, other: Any) -> _Value:
-        return self.made("GreaterEqual", self.name, self.like(other), dtype=bool_)
-
-    def __eq__(self, other: Any) -> Any:
-        return self.made("Equal", self.name, self.like(other), dtype=bool_)
-
-    def __ne__(self, other: Any) -> Any:
-        return self.made("NotEqual", self.name, self.like(other), dtype=bool_)
-
-    def __invert__(self) -> _Value:
-        return self.made("LogicalNot", self.name)
-
-    def __and__(self, other: Any) -> _Value:
-        return self.made("LogicalAnd", self.name, self.like(other))
-
-    def __or__(self, other: Any) -> _Value:
-        return self.made("LogicalOr", self.name, self.like(other))
-
-    __hash__ = None  # type: ignore[assignment]  # as with all that compares elements
+    def operate(self, sign: str, *operands: Any) -> _Value:
+        """The node of an operator."""
+        if sign not in _OPERATORS:
+            raise AttributeError(f"the operator {sign}")
+        dtype = bool_ if sign in COMPARISONS else None
+        return self.made(_OPERATORS[sign], *map(self.like, operands), dtype=dtype)
 
 
+_OPERATORS = {
+    "+": "AddV2",
+    "-": "Sub",
+    "*": "Mul",
+    "/": "RealDiv",
+    "**": "Pow",
+    "negative": "Neg",
+    "<": "Less",
+    "<=": "LessEqual",
+    ">": "Greater",
+    ">=": "GreaterEqual",
+    "==": "Equal",
+    "!=": "NotEqual",
+    "~": "LogicalNot",
+    "&": "LogicalAnd",
+    "|": "LogicalOr",
+}
 _UNARY = {
     "abs": "Abs",
     "sign": "Sign",
@@ -138,7 +104,7 @@ _UNARY = {
 _TESTS = {"is_nan": "IsNan", "is_inf": "IsInf", "is_finite": "IsFinite"}
 
 
-class _Scalars:
+class _Scalars(ComposedScalars):
     """The functions of expressions, as nodes."""
 
     def __getattr__(self, name: str) -> Callable[[_Value], _Value]:
@@ -163,39 +129,6 @@ class _Scalars:
 
     def min(self, a: Any, b: Any) -> _Value:
         return self._pair("Minimum", a, b)
-
-    def root_quotient(self, a: _Value, x: _Value, epsilon: float) -> _Value:
-        return a / (self.sqrt(x) + epsilon)
-
-    def hypot(self, a: _Value, b: _Value) -> _Value:
-        return self.sqrt(a * a + b * b)
-
-    def normal_cdf(self, x: _Value) -> _Value:
-        return 0.5 * (1.0 + self.erf(x / math.sqrt(2)))
-
-    def gelu(self, x: _Value, approximate: bool) -> Any:
-        return gelu(self, x, approximate)
-
-    def gelu_slope(self, x: _Value, approximate: bool) -> Any:
-        return gelu_slope(self, x, approximate)
-
-    def log2(self, x: _Value) -> _Value:
-        return self.log(x) / math.log(2)
-
-    def log10(self, x: _Value) -> _Value:
-        return self.log(x) / math.log(10)
-
-    def exp2(self, x: _Value) -> _Value:
-        return self.exp(x * math.log(2))
-
-    def logical_and(self, a: _Value, b: _Value) -> _Value:
-        return a & b
-
-    def logical_or(self, a: _Value, b: _Value) -> _Value:
-        return a | b
-
-    def logical_not(self, a: _Value) -> _Value:
-        return ~a
 
     def logical_xor(self, a: _Value, b: _Value) -> _Value:
         return a.made("NotEqual", a.name, b.name)

@@ -5,18 +5,17 @@ An expression is evaluated on `Value`s, which write a node for each thing that i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from laminar.engine.graph import DType, Operation, as_dtype, bool_
 from laminar.engine.ops.core.op_def import OpDef
-from laminar.engine.ops.nn.gelu import gelu
+from laminar.engine.ops.core.scalar_operators import COMPARISONS, ComposedScalars, ScalarOperators
 
 from .table import Nodes, is_half, refused
 
 
-class Value:
+class Value(ScalarOperators):
     """A value of the graph; operators write nodes."""
 
     def __init__(self, writer: Nodes, name: str, dtype: DType) -> None:
@@ -39,84 +38,43 @@ class Value:
             return self
         return Value(self.writer, self.writer.cast(self.name, dtype), dtype)
 
-    def __add__(self, other: Any) -> Value:
-        return self._made("Add", self.name, self._like(other))
-
-    def __radd__(self, other: Any) -> Value:
-        return self._made("Add", self._like(other), self.name)
-
-    def __sub__(self, other: Any) -> Value:
-        return self._made("Sub", self.name, self._like(other))
-
-    def __rsub__(self, other: Any) -> Value:
-        return self._made("Sub", self._like(other), self.name)
-
-    def __mul__(self, other: Any) -> Value:
-        return self._made("Mul", self.name, self._like(other))
-
-    def __rmul__(self, other: Any) -> Value:
-        return self._made("Mul", self._like(other), self.name)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self._made("Div", self.name, self._like(other))
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self._made("Div", self._like(other), self.name)
-
-    def __floordiv__(self, other: Any) -> Value:
-        if self.dtype.is_floating:
-            return self._made("Floor", self.__truediv__(other).name)
-        # Division of whole numbers drops what is left.
-        return self.__sub__(self.__mod__(other)).__truediv__(other)
-
-    def __mod__(self, other: Any) -> Value:
-        if self.dtype.is_floating:
-            return self.__sub__(self.__floordiv__(other).__mul__(other))
-        return self._made("Mod", self.name, self._like(other))
-
-    def __pow__(self, other: Any) -> Value:
-        return self._made("Pow", self.name, self._like(other))
-
-    def __neg__(self) -> Value:
-        return self._made("Neg", self.name)
-
-    def __lt__(self, other: Any) -> Value:
-        return self._made("Less", self.name, self._like(other), dtype=bool_)
-
-    def __le__(self, other: Any) -> Value:
-        return self._made("LessOrEqual", self.name, self._like(other), dtype=bool_)
-
-    def __gt__(self, other: Any) -> Value:
-        return self._made("Greater", self.name, self._like(other), dtype=bool_)
-
-    def __ge__(self, other: Any) -> Value:
-        return self._made("GreaterOrEqual", self.name, self._like(other), dtype=bool_)
-
-    def __eq__(self, other: Any) -> Any:
-        return self._made("Equal", self.name, self._like(other), dtype=bool_)
-
-    def __ne__(self, other: Any) -> Any:
-        return ~(self == other)
-
-    def __invert__(self) -> Value:
-        return self._made("Not" if self.dtype == bool_ else "BitwiseNot", self.name)
-
-    def _bits(self, kind: str, other: Any) -> Value:
-        node = kind if self.dtype == bool_ else f"Bitwise{kind}"
-        return self._made(node, self.name, self._like(other))
-
-    def __and__(self, other: Any) -> Value:
-        return self._bits("And", other)
-
-    def __or__(self, other: Any) -> Value:
-        return self._bits("Or", other)
-
-    def __xor__(self, other: Any) -> Value:
-        return self._bits("Xor", other)
-
-    __hash__ = None  # type: ignore[assignment]  # as with all that compares elements
+    def operate(self, sign: str, *operands: Any) -> Any:
+        """The node of an operator, or those that it takes."""
+        a, *rest = operands
+        if sign == "!=":
+            return ~self.operate("==", *operands)
+        if sign == "//":
+            if self.dtype.is_floating:
+                return self._made("Floor", (a / rest[0]).name)
+            return (a - a % rest[0]) / rest[0]  # division of whole numbers drops what is left
+        if sign == "%" and self.dtype.is_floating:
+            return a - (a // rest[0]) * rest[0]
+        kind = _OPERATORS[sign]
+        if sign in _ON_BITS:
+            kind = kind if self.dtype == bool_ else f"Bitwise{kind}"
+        dtype = bool_ if sign in COMPARISONS else None
+        return self._made(kind, *map(self._like, operands), dtype=dtype)
 
 
+_OPERATORS = {
+    "+": "Add",
+    "-": "Sub",
+    "*": "Mul",
+    "/": "Div",
+    "%": "Mod",
+    "**": "Pow",
+    "negative": "Neg",
+    "<": "Less",
+    "<=": "LessOrEqual",
+    ">": "Greater",
+    ">=": "GreaterOrEqual",
+    "==": "Equal",
+    "~": "Not",
+    "&": "And",
+    "|": "Or",
+    "^": "Xor",
+}
+_ON_BITS = frozenset("~&|^")
 _UNARY = {
     "abs": "Abs",
     "sign": "Sign",
@@ -141,7 +99,7 @@ _UNARY = {
 _ROUNDING = {"floor": "Floor", "ceil": "Ceil", "round": "Round"}
 
 
-class OnnxScalars:
+class OnnxScalars(ComposedScalars):
     """The functions of expressions, as nodes."""
 
     def __init__(self, writer: Nodes) -> None:
@@ -175,11 +133,8 @@ class OnnxScalars:
     def trunc(self, x: Value) -> Value:
         return self.sign(x) * self.floor(self.abs(x)) if x.dtype.is_floating else x
 
-    def cbrt(self, x: Value) -> Value:
+    def cbrt(self, x: Value) -> Any:
         return self.sign(x) * self.abs(x) ** (1 / 3)
-
-    def exp2(self, x: Value) -> Value:
-        return self.exp(x * math.log(2))
 
     def expm1(self, x: Value) -> Value:
         """exp(x) - 1 = 2 tanh(x / 2) / (1 - tanh(x / 2)) near 0, where the difference loses x."""
@@ -191,26 +146,8 @@ class OnnxScalars:
         small = 2 * self.arctanh(x / (2 + x))
         return self.where(self.abs(x) < 0.5, small, self.log(1 + x))
 
-    def log2(self, x: Value) -> Value:
-        return self.log(x) / math.log(2)
-
-    def log10(self, x: Value) -> Value:
-        return self.log(x) / math.log(10)
-
-    def hypot(self, a: Value, b: Value) -> Value:
-        return self.sqrt(a * a + b * b)
-
-    def erfc(self, x: Value) -> Value:
+    def erfc(self, x: Value) -> Any:
         return 1 - self.erf(x)
-
-    def normal_cdf(self, x: Value) -> Value:
-        return 0.5 * (1 + self.erf(x / math.sqrt(2)))
-
-    def gelu(self, x: Value, approximate: bool) -> Any:
-        return gelu(self, x, approximate)
-
-    def root_quotient(self, a: Value, x: Value, epsilon: float) -> Value:
-        return a / (self.sqrt(x) + epsilon)
 
     def conj(self, x: Value) -> Value:
         return x  # complex numbers do not come here
@@ -221,28 +158,19 @@ class OnnxScalars:
     def is_inf(self, x: Value) -> Value:
         return x._made("IsInf", x.name, dtype=bool_)
 
-    def is_finite(self, x: Value) -> Value:
+    def is_finite(self, x: Value) -> Any:
         return ~(self.is_nan(x) | self.is_inf(x))
 
-    def logical_and(self, a: Value, b: Value) -> Value:
-        return a & b
-
-    def logical_or(self, a: Value, b: Value) -> Value:
-        return a | b
-
-    def logical_xor(self, a: Value, b: Value) -> Value:
+    def logical_xor(self, a: Value, b: Value) -> Any:
         return a ^ b
 
-    def logical_not(self, a: Value) -> Value:
-        return ~a
-
-    def shift_left(self, a: Value, b: Any) -> Value:
+    def shift_left(self, a: Value, b: Any) -> Any:
         if a.dtype.name.startswith("uint"):
             return a._made("BitShift", a.name, a._like(b), direction="LEFT")
         wide, factor = self._shifted(a, b)
         return wide.__mul__(factor)._as(a.dtype)
 
-    def shift_right(self, a: Value, b: Any) -> Value:
+    def shift_right(self, a: Value, b: Any) -> Any:
         if a.dtype.name.startswith("uint"):
             return a._made("BitShift", a.name, a._like(b), direction="RIGHT")
         wide, factor = self._shifted(a, b)
@@ -255,7 +183,7 @@ class OnnxScalars:
         count = b._as(dtype) if isinstance(b, Value) else b
         return a._as(dtype), Value(a.writer, a.writer.constant(2, dtype), dtype) ** count
 
-    def floor_mod(self, a: Value, b: Any) -> Value:
+    def floor_mod(self, a: Value, b: Any) -> Any:
         return a.__mod__(b)
 
     def trunc_mod(self, a: Value, b: Any) -> Value:
