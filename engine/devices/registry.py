@@ -15,7 +15,7 @@ from ..cuda import loading
 from ..cuda.cupy_gpu import CupyGpu
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..graph import DeviceSpec, Operation
-from ..graph.device import know_device_type
+from ..graph.device import forget_device_type, know_device_type
 from ..late import later
 from ..ops.core.cluster import Compiler
 from ..ops.core.kernels import HOST_TYPE
@@ -98,6 +98,7 @@ def unregister_device(device_type: str) -> None:
             raise NotFoundError(
                 f"there is no device type {found!r}; there are {', '.join(sorted(factories))}"
             )
+        forget_device_type(found)
         _process.count = {kind: n for kind, n in _process.count.items() if kind.lower() != found}
     _devices.cache_clear()
 

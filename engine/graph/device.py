@@ -41,13 +41,19 @@ def _fits(name: str, value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-# Types that may stand for themselves. "/name:0" of any other type is a name once it is registered.
-_types = {"cpu", "gpu", "tpu"}
+# Types that may stand for themselves, and others that may while they are registered.
+_TYPES = frozenset({"cpu", "gpu", "tpu"})
+_registered = set[str]()
 
 
 def know_device_type(device_type: str) -> None:
     """Have "/device_type:0" be the name of a device."""
-    _types.add(device_type)
+    _registered.add(device_type)
+
+
+def forget_device_type(device_type: str) -> None:
+    """Take back what `know_device_type` made known."""
+    _registered.discard(device_type)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +121,12 @@ class DeviceSpec:
                 if kind.lower() in _WORDS:
                     break
                 alone = source is not text and index is not None  # "mine:0", without a slash
-                if not (match["device"] or kind.lower() in _types or alone):
+                if not (
+                    match["device"]
+                    or kind.lower() in _TYPES
+                    or kind.lower() in _registered
+                    or alone
+                ):
                     break
                 found = {
                     "device_type": kind,
@@ -147,18 +158,9 @@ class DeviceSpec:
             )  # type: ignore[arg-type]  # parts keep their place
         )
 
-    def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
-        """`merge_from`: a new spec, this one with the parts that `other` sets."""
-        return self.merge_from(other)
-
     def replace(self, **parts: Any) -> DeviceSpec:
         """A new spec with other parts; None unsets a part."""
         return replace(self, **parts)
-
-    @classmethod
-    def parse_from_string(cls, text: str) -> DeviceSpec:
-        """`from_string`: a new spec, since a spec does not change."""
-        return cls.from_string(text)
 
     def to_string(self) -> str:
         """The canonical name."""

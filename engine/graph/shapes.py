@@ -181,15 +181,6 @@ class TensorShape(tuple[Dim, ...]):
         """The shape as a Shape message: -1 for a dimension that is unknown."""
         return _message_of(self.dims)
 
-    def to_proto(self) -> Any:
-        """`as_proto`."""
-        return self.as_proto()
-
-    @staticmethod
-    def from_proto(message: Any) -> TensorShape:
-        """The shape in a Shape message."""
-        return TensorShape(message)
-
     # A list of the same dimensions is the same shape.
     def __eq__(self, other: object) -> bool:
         return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)

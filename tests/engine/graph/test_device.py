@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DeviceSpec
-from laminar.engine.graph.device import know_device_type
+from laminar.engine.graph.device import forget_device_type, know_device_type
 
 PARSED = [
     pytest.param("", DeviceSpec(), "", id="empty"),
@@ -89,6 +89,9 @@ def test_what_is_no_part_of_a_name(parts: dict[str, Any]) -> None:
 def test_a_type_that_was_registered_needs_no_word_before_it() -> None:
     know_device_type("abacus")
     assert DeviceSpec.from_string("/job:a/abacus:1") == DeviceSpec("a", None, None, "abacus", 1)
+    forget_device_type("abacus")
+    with pytest.raises(InvalidArgumentError, match="is not a device name"):
+        DeviceSpec.from_string("/job:a/abacus:1")
 
 
 def test_a_part_given_twice() -> None:

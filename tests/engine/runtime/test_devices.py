@@ -489,7 +489,10 @@ def test_a_type_that_nobody_asked_for_takes_no_part() -> None:
 
 @pytest.mark.usefixtures("fake_type")
 def test_a_type_is_unregistered() -> None:
+    assert eng.DeviceSpec.from_string("/fake:0").device_type == "fake"
     eng.unregister_device("FAKE")
+    with pytest.raises(InvalidArgumentError, match="'/fake:0' is not a device name"):
+        eng.DeviceSpec.from_string("/fake:0")
     assert not [d for d in list_devices() if d.device_type == "fake"]
     with pytest.raises(NotFoundError, match="no device type 'fake'"):
         eng.unregister_device("fake")
