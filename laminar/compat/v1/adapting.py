@@ -114,6 +114,17 @@ def _of_ragged(
         raise error from None
 
 
+def under(signature: inspect.Signature, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is called by the names of its arguments, under another signature."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fn(**signature.bind(*args, **kwargs).arguments)
+
+    call.__signature__ = signature  # type: ignore[attr-defined]  # which `inspect` reads
+    return call
+
+
 class Signature:
     """The arguments of a name of TensorFlow's.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from laminar import ops
-from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.random import draws
@@ -27,47 +26,36 @@ def _float(x: Any) -> Any:
     return cast(tensor(x, "float32"), "float32")
 
 
-def _whole(part: Tensor, staircase: bool) -> Any:
-    return lookup("Floor")(part) if staircase else part
+def _decay(formula: str, decayed: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """What the formula makes of the rate, the decay rate and step / decay_steps."""
+
+    def decay(
+        learning_rate: Any,
+        global_step: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+    ) -> Any:
+        part = _step(global_step) / _float(decay_steps)
+        part = lookup("Floor")(part) if staircase else part
+        return decayed(_float(learning_rate), _float(decay_rate), part)
+
+    decay.__doc__ = f"{formula}."
+    return v1()(decay)
 
 
-@v1()
-def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-) -> Any:
-    """learning_rate * decay_rate**(step / decay_steps)."""
-    part = _whole(_step(global_step) / _float(decay_steps), staircase)
-    return _float(learning_rate) * lookup("Pow")(_float(decay_rate), part)
-
-
-@v1()
-def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-) -> Any:
-    """learning_rate * exp(-decay_rate * step / decay_steps)."""
-    part = _whole(_step(global_step) / _float(decay_steps), staircase)
-    return _float(learning_rate) * lookup("Exp")(-_float(decay_rate) * part)
-
-
-@v1()
-def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-) -> Any:
-    """learning_rate / (1 + decay_rate * step / decay_steps)."""
-    part = _whole(_step(global_step) / _float(decay_steps), staircase)
-    return _float(learning_rate) / (1 + _float(decay_rate) * part)
+exponential_decay = _decay(
+    "learning_rate * decay_rate**(step / decay_steps)",
+    lambda rate, decay, part: rate * lookup("Pow")(decay, part),
+)
+natural_exp_decay = _decay(
+    "learning_rate * exp(-decay_rate * step / decay_steps)",
+    lambda rate, decay, part: rate * lookup("Exp")(-decay * part),
+)
+inverse_time_decay = _decay(
+    "learning_rate / (1 + decay_rate * step / decay_steps)",
+    lambda rate, decay, part: rate / (1 + decay * part),
+)
 
 
 @v1()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from laminar import ops
 
-from .adapting import v1
+from .adapting import under, v1
 from .init_ops import Zeros
 from .layer_parts import finished, known_size, scope, with_bias
 from .values import tensor
@@ -18,10 +19,9 @@ def _window(rank: int, size: Any) -> list[int]:
     return [size] * rank if isinstance(size, int) else list(size)
 
 
-def _convolutions(rank: int) -> Callable[..., Any]:
-    who = f"conv{rank}d"
+def _convolutions(rank: int, transposed: bool = False) -> Callable[..., Any]:
+    who = f"conv{rank}d_transpose" if transposed else f"conv{rank}d"
 
-    @v1()
     def convolution(
         inputs: Any,
         filters: int,
@@ -45,18 +45,26 @@ def _convolutions(rank: int) -> Callable[..., Any]:
     ) -> Any:
         x = tensor(inputs)
         first = data_format == "channels_first"
+        channels = known_size(who, x, 1 if first else -1)
         with scope(name, who, reuse):
             kernel = get_variable(
                 "kernel",
-                [*_window(rank, kernel_size), known_size(who, x, 1 if first else -1), filters],
+                [
+                    *_window(rank, kernel_size),
+                    *((filters, channels) if transposed else (channels, filters)),
+                ],
                 x.dtype,
                 kernel_initializer,
                 kernel_regularizer,
                 trainable,
                 constraint=kernel_constraint,
             )
+            if transposed:
+                y = ops.conv_transpose(x, kernel, strides, padding.lower(), None, data_format)
+            else:
+                y = ops.conv(x, kernel, strides, padding.lower(), data_format, dilation_rate)
             y = with_bias(
-                ops.conv(x, kernel, strides, padding.lower(), data_format, dilation_rate),
+                y,
                 use_bias,
                 filters,
                 bias_initializer,
@@ -67,66 +75,17 @@ def _convolutions(rank: int) -> Callable[..., Any]:
             )
             return finished(y, activation, activity_regularizer)
 
-    convolution.__doc__ = f"activation(convolution over {rank} axes + bias)."
-    return convolution
+    kind = "transposed convolution" if transposed else "convolution"
+    convolution.__doc__ = f"activation({kind} over {rank} axes + bias)."
+    if not transposed:
+        return v1()(convolution)
+    whole = inspect.signature(convolution)
+    taken = [p for name, p in whole.parameters.items() if name != "dilation_rate"]
+    return v1()(under(whole.replace(parameters=taken), convolution))
 
 
 conv1d, conv2d, conv3d = map(_convolutions, (1, 2, 3))
-
-
-def _transposes(rank: int) -> Callable[..., Any]:
-    who = f"conv{rank}d_transpose"
-
-    @v1()
-    def transposed(
-        inputs: Any,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
-        data_format: Any = "channels_last",
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = Zeros,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        reuse: Any = None,
-    ) -> Any:
-        x = tensor(inputs)
-        first = data_format == "channels_first"
-        with scope(name, who, reuse):
-            kernel = get_variable(
-                "kernel",
-                [*_window(rank, kernel_size), filters, known_size(who, x, 1 if first else -1)],
-                x.dtype,
-                kernel_initializer,
-                kernel_regularizer,
-                trainable,
-                constraint=kernel_constraint,
-            )
-            y = with_bias(
-                ops.conv_transpose(x, kernel, strides, padding.lower(), None, data_format),
-                use_bias,
-                filters,
-                bias_initializer,
-                bias_regularizer,
-                trainable,
-                bias_constraint,
-                channels_first=first,
-            )
-            return finished(y, activation, activity_regularizer)
-
-    transposed.__doc__ = f"activation(transposed convolution over {rank} axes + bias)."
-    return transposed
-
-
-conv2d_transpose, conv3d_transpose = map(_transposes, (2, 3))
+conv2d_transpose, conv3d_transpose = _convolutions(2, True), _convolutions(3, True)
 
 
 def _separable(rank: int) -> Callable[..., Any]:

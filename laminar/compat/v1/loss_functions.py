@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from laminar import engine
 from laminar.engine.graph import Tensor, get_default_graph
@@ -11,11 +14,14 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.state import GraphKeys
 
 from . import neural
-from .adapting import v1
+from .adapting import under, v1
 from .maths import reduce_sum
 from .values import operands, tensor
 
 _abs, _log, _square = lookup("Abs"), lookup("Log"), lookup("Square")
+
+
+_Function: TypeAlias = Callable[..., Any]
 
 
 class Reduction:
@@ -85,164 +91,133 @@ def compute_weighted_loss(
     return found
 
 
-@v1()
+def _loss(
+    weights_at: int = 2, **aliases: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a loss of what says the losses of the elements: `compute_weighted_loss` of those.
+
+    Args:
+        weights_at: where `weights` stands among the arguments.
+        aliases: as for `v1`.
+    """
+
+    def decorate(elements: Callable[..., Any]) -> Callable[..., Any]:
+        def weighted(**given: Any) -> Any:
+            common = {p.name: given.pop(p.name) for p in (weights, *rest) if p.name in given}
+            return compute_weighted_loss(elements(**given), **common)
+
+        own = [*inspect.signature(elements).parameters.values()]
+        _, weights, *rest = inspect.signature(compute_weighted_loss).parameters.values()
+        whole = inspect.Signature([*own[:weights_at], weights, *own[weights_at:], *rest])
+        return v1(**aliases)(under(whole, functools.wraps(elements)(weighted)))
+
+    return decorate
+
+
+@_loss()
 def absolute_difference(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """|predictions - labels|."""
     y, t = operands(predictions, labels)
-    found: Tensor = compute_weighted_loss(_abs(y - t), weights, scope, loss_collection, reduction)
-    return found
+    return _abs(y - t)
 
 
-@v1()
+@_loss()
 def mean_squared_error(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """(predictions - labels)**2."""
     y, t = operands(predictions, labels)
-    found: Tensor = compute_weighted_loss(
-        _square(y - t), weights, scope, loss_collection, reduction
-    )
-    return found
+    return _square(y - t)
 
 
-@v1()
+@_loss()
 def huber_loss(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
     delta: float = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """Half the square of an error up to `delta`, linear beyond."""
     y, t = operands(predictions, labels)
     error = _abs(y - t)
     small = lookup("Minimum")(error, tensor(delta, error.dtype))
-    each = small * small * 0.5 + (error - small) * delta
-    found: Tensor = compute_weighted_loss(each, weights, scope, loss_collection, reduction)
-    return found
+    return small * small * 0.5 + (error - small) * delta
 
 
-@v1()
+@_loss()
 def log_loss(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
     epsilon: float = 1e-7,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """-labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions + epsilon)."""
     y, t = operands(predictions, labels)
-    each = -t * _log(y + epsilon) - (1 - t) * _log(1 - y + epsilon)
-    found: Tensor = compute_weighted_loss(each, weights, scope, loss_collection, reduction)
-    return found
+    return -t * _log(y + epsilon) - (1 - t) * _log(1 - y + epsilon)
 
 
-@v1()
+@_loss()
 def hinge_loss(
     labels: Any,
     logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """max(1 - y * logits, 0), where y is -1 or 1 for the labels 0 and 1."""
     x, t = operands(logits, labels)
-    each = lookup("Relu")(1 - (2 * t - 1) * x)
-    found: Tensor = compute_weighted_loss(each, weights, scope, loss_collection, reduction)
-    return found
+    return lookup("Relu")(1 - (2 * t - 1) * x)
 
 
-@v1(dim="axis")
+@_loss(3, dim="axis")
 def cosine_distance(
     labels: Any,
     predictions: Any,
     axis: int | None = None,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """1 - sum(labels * predictions), of vectors of length 1 along `axis`."""
     if axis is None:
         raise ValueError("cosine_distance: give axis")
     y, t = operands(predictions, labels)
-    each = 1 - reduce_sum(y * t, axis, keepdims=True)
-    found: Tensor = compute_weighted_loss(each, weights, scope, loss_collection, reduction)
-    return found
+    return 1 - reduce_sum(y * t, axis, keepdims=True)
 
 
-@v1()
+@_loss()
 def sigmoid_cross_entropy(
     multi_class_labels: Any,
     logits: Any,
-    weights: Any = 1.0,
     label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """Of each class by itself; labels are moved towards 1/2 by `label_smoothing`."""
     x, t = operands(logits, multi_class_labels)
     if label_smoothing:
         t = t * (1 - label_smoothing) + 0.5 * label_smoothing
-    each = neural.sigmoid_cross_entropy_with_logits(labels=t, logits=x)
-    found: Tensor = compute_weighted_loss(each, weights, scope, loss_collection, reduction)
-    return found
+    return neural.sigmoid_cross_entropy_with_logits(labels=t, logits=x)
 
 
-@v1()
+@_loss()
 def softmax_cross_entropy(
     onehot_labels: Any,
     logits: Any,
-    weights: Any = 1.0,
     label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """Of each row; labels are moved towards equal shares by `label_smoothing`."""
     x = tensor(logits)
     t = cast(tensor(onehot_labels), x.dtype)
     if label_smoothing:
         t = t * (1 - label_smoothing) + label_smoothing / int(t.shape[-1] or 1)
-    each = neural.softmax_cross_entropy_with_logits_v2(labels=t, logits=x)
-    found: Tensor = compute_weighted_loss(each, weights, scope, loss_collection, reduction)
-    return found
+    return neural.softmax_cross_entropy_with_logits_v2(labels=t, logits=x)
 
 
-@v1()
+@_loss()
 def sparse_softmax_cross_entropy(
     labels: Any,
     logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = _USUAL,
 ) -> Any:
     """Of each row, whose label is the number of its class."""
     x, t = tensor(logits), tensor(labels)
     if t.shape.rank is not None and t.shape.rank == x.shape.rank:
         t = lookup("Squeeze")(t, axis=(-1,))
-    each = neural.sparse_softmax_cross_entropy_with_logits(labels=t, logits=x)
-    found: Tensor = compute_weighted_loss(each, weights, scope, loss_collection, reduction)
-    return found
+    return neural.sparse_softmax_cross_entropy_with_logits(labels=t, logits=x)
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:

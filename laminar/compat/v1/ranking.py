@@ -7,6 +7,7 @@ Retrieval", 2008, section 8.4, for average precision.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from laminar import ops
@@ -107,42 +108,6 @@ def precision_at_top_k(
 
 
 @v1()
-def precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: Any,
-    class_id: Any = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """Which part of the classes with the k greatest predictions are labels.
-
-    Args:
-        labels: (..., labels of an example), or a sparse tensor.
-        predictions: (..., classes).
-        k: how many are chosen.
-        class_id: counts choices of this class alone.
-        weights: of examples, of a shape that broadcasts to theirs.
-        metrics_collections: what lists the value.
-        updates_collections: what lists the update.
-        name: of the scope of the variables.
-    """
-    found: tuple[Any, Any] = precision_at_top_k(
-        labels,
-        _chosen(predictions, k),
-        k,
-        class_id,
-        weights,
-        metrics_collections,
-        updates_collections,
-        name=name,
-    )
-    return found
-
-
-@v1()
 def recall_at_top_k(
     labels: Any,
     predictions_idx: Any,
@@ -162,32 +127,48 @@ def recall_at_top_k(
     return _counted("recall_at_k", name, hits, every, weights, lists)
 
 
-@v1()
-def recall_at_k(
-    labels: Any,
-    predictions: Any,
-    k: Any,
-    class_id: Any = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
+def _at_k(at_top_k: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    """As `at_top_k`, which gets the classes with the k greatest predictions."""
+
+    def at_k(
+        labels: Any,
+        predictions: Any,
+        k: Any,
+        class_id: Any = None,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        lists = (metrics_collections, updates_collections)
+        return at_top_k(labels, _chosen(predictions, k), k, class_id, weights, *lists, name=name)
+
+    at_k.__doc__ = doc
+    return v1()(at_k)
+
+
+precision_at_k = _at_k(
+    precision_at_top_k,
+    """Which part of the classes with the k greatest predictions are labels.
+
+    Args:
+        labels: (..., labels of an example), or a sparse tensor.
+        predictions: (..., classes).
+        k: how many are chosen.
+        class_id: counts choices of this class alone.
+        weights: of examples, of a shape that broadcasts to theirs.
+        metrics_collections: what lists the value.
+        updates_collections: what lists the update.
+        name: of the scope of the variables.
+    """,
+)
+recall_at_k = _at_k(
+    recall_at_top_k,
     """Which part of the labels are among the classes with the k greatest predictions.
 
     Arguments as for `precision_at_k`.
-    """
-    found: tuple[Any, Any] = recall_at_top_k(
-        labels,
-        _chosen(predictions, k),
-        k,
-        class_id,
-        weights,
-        metrics_collections,
-        updates_collections,
-        name=name,
-    )
-    return found
+    """,
+)
 
 
 @v1()
