@@ -7,6 +7,7 @@ layer, the user's file and line, and what to do.
 from __future__ import annotations
 
 import linecache
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from .source import Location, layer_path, user_location
@@ -32,6 +33,24 @@ class Origin(NamedTuple):
     def __str__(self) -> str:
         step = () if self.step_id is None else (f"step {self.step_id}",)
         return ", ".join([self.device or self.task, *step])
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str | None:
+    """The remedy for a name that nothing has: those that are spelled like it; None without any.
+
+    Args:
+        name: what was asked for.
+        known: the names that there are.
+        most: how many are proposed.
+
+    Examples:
+        >>> engine.errors.did_you_mean("rellu", ["relu", "elu", "tanh"])
+        'did you mean relu, elu?'
+    """
+    import difflib  # only for an error's text
+
+    near = difflib.get_close_matches(name, known, most)
+    return f"did you mean {', '.join(near)}?" if near else None
 
 
 class LaminarError(Exception):

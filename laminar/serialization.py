@@ -21,6 +21,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     LaminarError,
     UnknownClassError,
+    did_you_mean,
 )
 from laminar.engine.graph import DType, EagerTensor, Tensor, TensorShape, as_dtype
 from laminar.engine.late import load
@@ -583,12 +584,9 @@ def lookup(kind: str, identifier: Any, table: Mapping[str, Any]) -> Any:
         if found is None:
             found = table.get(identifier)
         if found is None:
-            near = difflib.get_close_matches(identifier, table, 3)
             raise InvalidArgumentError(
                 f"{kind}: {identifier!r} is not known",
-                remedy=f"did you mean {', '.join(near)}?"
-                if near
-                else "pass a callable, or register the name",
+                remedy=did_you_mean(identifier, table) or "pass a callable, or register the name",
             )
         return found() if isinstance(found, type) else found
     if isinstance(identifier, type):

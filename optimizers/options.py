@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, did_you_mean
 
 from .checks import fraction, positive
 
@@ -45,10 +44,9 @@ def check_options(who: str, options: Mapping[str, Any], unknown: Mapping[str, An
     """
     for name in unknown:
         known = [key for key in (*options, "learning_rate") if not key.startswith("_")]
-        near = ["learning_rate"] if name == "lr" else difflib.get_close_matches(name, known, 1, 0.5)
         raise InvalidArgumentError(
             f"{who}: there is no argument {name!r}",
-            remedy=f"did you mean {near[0]}?" if near else None,
+            remedy=did_you_mean("learning_rate" if name == "lr" else name, known, 1),
         )
     limits = ("clipnorm", "clipvalue", "global_clipnorm")
     clips = {key: options[key] for key in limits if options[key] is not None}

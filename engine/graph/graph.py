@@ -21,7 +21,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .. import forks
-from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ..errors import (
+    ArgumentTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    did_you_mean,
+)
 from ..late import later
 from ..source import layer_path, user_location
 from .device import ANYWHERE, DeviceSpec, EagerPlace
@@ -37,7 +43,6 @@ from .scopes import (
     Scopes,
     check_name,
     check_text,
-    near,
 )
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
@@ -314,7 +319,8 @@ class Graph(Collections, FeedRules):
         if op is None:
             check_text(name)
             raise NotFoundError(
-                f"no operation is named {name!r}", remedy=near(name, self._operations)
+                f"no operation is named {name!r}",
+                remedy=did_you_mean(name, self._operations) or "list graph.operations",
             )
         return op
 

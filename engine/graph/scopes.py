@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -43,14 +43,6 @@ def check_text(name: Any) -> None:
             f"Graph: a name is a string, got {name!r}",
             remedy="as_graph_element takes tensors and operations, too",
         )
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """What to try in place of a name that nothing has."""
-    import difflib  # only for an error's text
-
-    found = difflib.get_close_matches(name, known, 3)
-    return f"did you mean {', '.join(found)}?" if found else "list graph.operations"
 
 
 def _spec_of(where: Any) -> Any:

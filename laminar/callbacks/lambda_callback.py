@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, did_you_mean
 
 from .callback import Callback
 
@@ -63,10 +62,9 @@ class LambdaCallback(Callback):
         }
         for name, fn in given.items():
             if name not in _METHODS:
-                near = difflib.get_close_matches(name, _METHODS, 1)
                 raise InvalidArgumentError(
                     f"LambdaCallback: a callback has no method {name!r}",
-                    remedy=f"did you mean {(near or ['on_epoch_end'])[0]}?",
+                    remedy=did_you_mean(name, _METHODS, 1) or "see the methods of Callback",
                 )
             if fn is not None and not callable(fn):
                 raise InvalidArgumentError(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, did_you_mean
 
 from .callback import Logs
 from .checks import check_number, check_whole
@@ -68,11 +67,9 @@ class ReduceLROnPlateau(MonitorCallback):
         super().__init__(monitor, mode, min_delta=min_delta)
         for name in unknown:
             known = inspect.signature(ReduceLROnPlateau).parameters
-            near = difflib.get_close_matches(name, known, 1)
-            near = ["min_delta"] if name == "epsilon" else near
             raise InvalidArgumentError(
                 f"{self.who}: there is no argument {name!r}",
-                remedy=f"did you mean {near[0]}?" if near else None,
+                remedy=did_you_mean("min_delta" if name == "epsilon" else name, known, 1),
             )
         check_number(self.who, factor=factor, min_lr=min_lr)
         check_whole(self.who, 0, patience=patience, cooldown=cooldown)

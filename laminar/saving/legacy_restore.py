@@ -13,7 +13,7 @@ from laminar.engine.source import warn
 
 from .legacy import LegacyFile, StoredWeights
 from .loading import Loading
-from .report import ABSENT, LOADED, UNUSED, LoadReport
+from .report import ABSENT, LOADED, UNUSED, LoadReport, listed
 
 _ITERATIONS = ("iteration", "iter", "iterations")
 _TOP = "the model's own weights"
@@ -81,8 +81,8 @@ def restore_legacy(
             _load(loading, _TOP, own, model, stored.top)
         if by_name and not partial and not loading.report.loaded and layers:
             raise InvalidArgumentError(
-                f"{file}: none of its layers ({_listed(list(stored.layers))}) has the name of one "
-                f"of the model {model.name!r} ({_listed([la.name for la in layers])})",
+                f"{file}: none of its layers ({listed(list(stored.layers))}) has the name of one "
+                f"of the model {model.name!r} ({listed([la.name for la in layers])})",
                 remedy="give the layers the names of the file, or load in order: by_name=False",
             )
     return loading.report
@@ -251,10 +251,6 @@ def _own_slot(v: Any, indices: Mapping[str, int]) -> tuple[str, int] | None:
         if stem in indices:
             return name[len(stem) + 1 :], indices[stem]
     return None
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def arrays_by_name(variables: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:

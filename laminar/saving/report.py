@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 LOADED = "loaded"
@@ -83,3 +84,8 @@ class LoadReport:
             for entry in rest
         ]
         return "\n".join(lines)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names of many."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -15,7 +15,7 @@ from laminar.engine.source import warn
 from laminar.optimizers import Optimizer
 
 from .loading import Loading
-from .report import ABSENT, UNUSED, LoadReport
+from .report import ABSENT, UNUSED, LoadReport, listed
 from .state import stored_objects
 from .weights import ArraySpec
 
@@ -118,7 +118,7 @@ def restore(
     if unknown and not partial:
         warn(
             f"{file}: the model {model.name!r} has no place for {len(unknown)} layers of the file, "
-            f"which are left out: {_listed(unknown)}"
+            f"which are left out: {listed(unknown)}"
         )
     return loading.report
 
@@ -221,14 +221,10 @@ def _check_common(unknown: list[str], store: Store, known: set[str], file: str, 
     weights = {path for path in stored if not _is_state(path)}
     if not weights & known:
         raise NotFoundError(
-            f"{file}: none of the {len(weights)} layers in the file ({_listed(unknown)}) "
+            f"{file}: none of the {len(weights)} layers in the file ({listed(unknown)}) "
             f"is in the model {name!r}",
             remedy="load the file into the architecture that wrote it, or use load_model",
         )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 # Files beside the variables

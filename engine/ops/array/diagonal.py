@@ -11,19 +11,7 @@ from ..core.entries import known_value
 from ..core.op_def import Grads
 from ..core.registry import define
 from .axes import transpose
-from .shape import dims_of, runtime_shape
-
-
-def _matrix_dims(who: str, x: TensorSpec) -> tuple[Dim, Dim]:
-    if x.shape.rank is None:
-        return None, None
-    if len(x.shape) < 2:
-        raise ShapeError(
-            f"{who}: expected a matrix or a stack of them, got {x}",
-            remedy="give the tensor at least two axes",
-        )
-    rows, columns = x.shape[-2:]
-    return rows, columns
+from .shape import dims_of, matrix_dims, runtime_shape
 
 
 def _length(rows: int, columns: int, offset: int) -> int:
@@ -34,7 +22,7 @@ def _length(rows: int, columns: int, offset: int) -> int:
 @define("DiagPart", dtypes=DENSE)
 def _diag_part(x: TensorSpec, *, offset: int) -> TensorSpec:
     """y[..., i] = the elements x[..., r, r + offset], by rising r."""
-    rows, columns = _matrix_dims("DiagPart", x)
+    rows, columns = matrix_dims("DiagPart", x)
     if x.shape.rank is None:
         return TensorSpec(None, x.dtype)
     length = None if rows is None or columns is None else _length(rows, columns, offset)
@@ -142,7 +130,7 @@ def diag(x: Tensor, k: int = 0) -> Tensor:
 @define("BandPart", dtypes=DENSE)
 def _band_part(x: TensorSpec, *, low: int | None, high: int | None) -> TensorSpec:
     """y[..., i, j] = x[..., i, j] where low <= j - i <= high, else 0; None sets no bound."""
-    _matrix_dims("BandPart", x)
+    matrix_dims("BandPart", x)
     return x
 
 
@@ -167,7 +155,7 @@ def _band_part_grad(op: OpView, dy: Tensor) -> Grads:
 @define("BandPartBy", dtypes={"x": DENSE, "bounds": INTEGER}, same_dtype=False)
 def band_part_by(x: TensorSpec, *bounds: TensorSpec) -> TensorSpec:
     """As BandPart, of how many diagonals stay below the main one, and above: -1 for all."""
-    _matrix_dims("BandPartBy", x)
+    matrix_dims("BandPartBy", x)
     return x
 
 

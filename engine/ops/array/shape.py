@@ -275,3 +275,20 @@ def reshape_like(x: Tensor, like: Tensor) -> Tensor:
     if len(dims) == 1 and 0 not in shape:  # one unknown dimension follows from the element count
         return reshape_op(x, shape=tuple(-1 if d is None else d for d in shape))
     return reshape_op(x, *dims, shape=shape)
+
+
+def matrix_dims(who: str, x: TensorSpec) -> tuple[Dim, Dim]:
+    """Rows and columns of the matrices along the last two axes.
+
+    Raises:
+        ShapeError: there are less than two axes.
+    """
+    if x.shape.rank is None:
+        return None, None
+    if len(x.shape) < 2:
+        raise ShapeError(
+            f"{who}: expected a matrix or a stack of them, got {x}",
+            remedy="give the tensor at least two axes",
+        )
+    rows, columns = x.shape[-2:]
+    return rows, columns

@@ -10,7 +10,6 @@ callable: `matmul(a, b)` computes or builds, whichever the calling thread is doi
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import operator
@@ -25,6 +24,7 @@ from ...errors import (
     InvalidArgumentError,
     LaminarError,
     UnimplementedError,
+    did_you_mean,
 )
 from ...graph import ANY, DType, Tensor, TensorSpec, resource
 from ...late import later
@@ -369,11 +369,10 @@ class OpDef:
         for name, value in attrs.items():
             if name not in self.defaults and name not in self.required:
                 known = [*self.required, *self.defaults]
-                near = difflib.get_close_matches(name, known, 1)
                 raise InvalidArgumentError(
                     f"{self.type}: there is no attribute {name!r}, "
                     f"the attributes are {', '.join(known) or 'none'}",
-                    remedy=f"did you mean {near[0]}?" if near else None,
+                    remedy=did_you_mean(name, known, 1),
                 )
             full[name] = value
         if self._allowed is None:

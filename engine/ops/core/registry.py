@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from ... import forks
 from ...errors import (
     AlreadyExistsError,
     NotFoundError,
+    did_you_mean,
 )
 from ...graph import ANY, DType, Operation, OpView, Tensor
 from ...late import load
@@ -115,10 +115,7 @@ def lookup(type: str) -> OpDef:
     """
     op = find(type)
     if op is None:
-        near = difflib.get_close_matches(type, op_names(), 3)
-        raise NotFoundError(
-            f"no op is named {type!r}", remedy=f"did you mean {', '.join(near)}?" if near else None
-        )
+        raise NotFoundError(f"no op is named {type!r}", remedy=did_you_mean(type, op_names()))
     return op
 
 

@@ -19,7 +19,7 @@ from ..array.axes import expand_dims
 from ..array.diagonal import matrix_diag, tril
 from ..array.index import get_item
 from ..array.join import concat
-from ..array.shape import dim_of
+from ..array.shape import dim_of, matrix_dims
 from ..core.basic import constant, ones_like, zeros_like
 from ..core.op_def import Grads
 from ..core.registry import define, no_gradient
@@ -28,7 +28,7 @@ from ..math.cast import cast
 from ..math.compare import equal, where
 from ..math.complex_numbers import part_dtype, whole_dtype
 from .matmul import adjoint, matmul
-from .solve import MATRIX, lead, matrix_dims, square_side, triangular_solve
+from .solve import MATRIX, lead, square_side, triangular_solve
 
 
 def _half(x: Tensor) -> Tensor:

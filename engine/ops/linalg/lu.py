@@ -10,12 +10,13 @@ from ...graph import Array, OpView, Tensor, TensorSpec, int32
 from ..array.along import take_along_axis
 from ..array.axes import expand_dims
 from ..array.diagonal import tril, triu
+from ..array.shape import matrix_dims
 from ..array.sort import argsort
 from ..core.op_def import Grads
 from ..core.registry import define
 from ..math.arithmetic import add
 from .matmul import adjoint, matmul
-from .solve import MATRIX, identity_like, lead, matrix_dims, triangular_solve
+from .solve import MATRIX, identity_like, lead, triangular_solve
 
 
 @define("Lu", dtypes=MATRIX)

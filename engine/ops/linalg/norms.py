@@ -14,6 +14,7 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...graph import Axes, Tensor, canonical_axes, int32
 from ..array.axes import expand_dims, moveaxis
 from ..array.diagonal import diagonal
+from ..array.shape import matrix_dims
 from ..core.basic import constant, zeros_like
 from ..core.convert import convert_to_tensor
 from ..math.arithmetic import absolute, multiply
@@ -22,7 +23,6 @@ from ..math.compare import greater, not_equal
 from ..math.elementary import flat_at_zero, power
 from ..math.reduce import euclidean_norm, reduce_max, reduce_min, reduce_sum
 from .decompositions import singular_values
-from .solve import matrix_dims
 
 
 def norm(

@@ -26,7 +26,7 @@ from ..array.axes import expand_dims, squeeze
 from ..array.broadcast import broadcast_like, unbroadcast_batch
 from ..array.creation import eye
 from ..array.diagonal import tril, triu
-from ..array.shape import dim_of
+from ..array.shape import dim_of, matrix_dims
 from ..core.op_def import Grads
 from ..core.registry import define
 from ..math.arithmetic import add, conjugate, multiply, negative, subtract
@@ -35,23 +35,6 @@ from .matmul import adjoint, matmul
 # What LAPACK computes in.
 REAL_MATRIX = frozenset({float32, float64})
 MATRIX = REAL_MATRIX | COMPLEX
-
-
-def matrix_dims(who: str, x: TensorSpec) -> tuple[Dim, Dim]:
-    """Rows and columns of the matrices along the last two axes.
-
-    Raises:
-        ShapeError: there are less than two axes.
-    """
-    if x.shape.rank is None:
-        return None, None
-    if len(x.shape) < 2:
-        raise ShapeError(
-            f"{who}: expected a matrix or a stack of them, got {x}",
-            remedy="give the tensor at least two axes",
-        )
-    rows, columns = x.shape[-2:]
-    return rows, columns
 
 
 def square_side(who: str, x: TensorSpec) -> Dim:

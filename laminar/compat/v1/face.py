@@ -16,11 +16,12 @@ first used.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
+
+from laminar.engine.errors import did_you_mean
 
 Line: TypeAlias = "str | tuple[str, str]"
 OWN = "*"
@@ -42,8 +43,8 @@ def face(
         if line is None:
             if name.startswith("__"):
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            near = difflib.get_close_matches(name, known(), 3)
-            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            near = did_you_mean(name, known())
+            hint = f"; {near}" if near else ""
             raise AttributeError(
                 f"{package} has nothing for TensorFlow's {name!r}{hint}",
                 name=name,
