@@ -31,7 +31,10 @@ os.environ.setdefault(
 )
 
 _MOST_WORKERS = 8  # each takes about 1 GB
-_OPS = "tests/engine/ops/"  # the coverage of ops, which its conftest.py notes, is one process's
+# What runs in one worker: the coverage of ops, which their conftest.py notes, is one process's; the
+# files with tests of keras_on_jax.py share the process beside, which takes seconds to start.
+_OPS = "tests/engine/ops/"
+_ON_JAX = "tests on JAX"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,6 +78,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(len(os.sched_getaffinity(0)) + 1, _MOST_WORKERS)
 
 
+@functools.cache
+def _place_of(file: str) -> str:
+    """What a file belongs to that runs in one worker."""
+    if file.startswith(_OPS):
+        return _OPS
+    return _ON_JAX if keras_on_jax.has_tests(keras_on_jax.ROOT / file) else file
+
+
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # has no types of its own
     """A file runs in one worker.
 
@@ -106,7 +117,7 @@ class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # has no types of its
         node.send_runtest_some([self._places[name] for name in tests])
 
     def _split_scope(self, nodeid: str) -> str:
-        return _OPS if nodeid.startswith(_OPS) else nodeid.partition("::")[0]
+        return _place_of(nodeid.partition("::")[0])
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
@@ -132,7 +143,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(skip)
     if hasattr(config, "workerinput"):  # workers begin with the files that take longest
         long = {item.path for item in items if "slow" in item.keywords}
-        items.sort(key=lambda item: (not item.nodeid.startswith(_OPS), item.path not in long))
+        rooms = [_OPS, _ON_JAX]
+
+        def turn(item: pytest.Item) -> tuple[int, bool]:
+            place = _place_of(item.nodeid.partition("::")[0])
+            return rooms.index(place) if place in rooms else len(rooms), item.path not in long
+
+        items.sort(key=turn)
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

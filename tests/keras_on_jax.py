@@ -3,7 +3,8 @@
 Keras has one backend in a process. Its NumPy backend compiles nothing, so it is what tests compare
 with, but it does not train; a test that needs that has the mark `keras_on_jax`. The tests of a file
 that have it run together in a second process, in which Keras is on JAX and which the next file
-uses, too; each has its own result here. With KERAS_BACKEND=jax all run in one process.
+uses, too (conftest.py gives these files to one worker); each has its own result here. With
+KERAS_BACKEND=jax all run in one process.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ _results: dict[str, tuple[str, str]] = {}  # how a test has ended, and why
 def goes_there(item: pytest.Item) -> bool:
     """Whether a test runs in the other process."""
     return MARK in item.keywords and os.environ.get("KERAS_BACKEND") != "jax"
+
+
+def has_tests(file: Path) -> bool:
+    """Whether tests of a file may run in the other process."""
+    return f"mark.{MARK}" in file.read_text()
 
 
 def check(item: pytest.Item) -> None:
