@@ -25,6 +25,7 @@ from . import llvm, llvm_worker
 _MODULES_OF_HELPER = 12
 _MOST_HELPERS = 3
 _PATIENCE_SECONDS = 10.0  # with helpers that have a module
+_LOAD = Path("/proc/loadavg")  # on Linux: among others how many threads run or could, of how many
 
 Compile: TypeAlias = Callable[[str, int, str], bytes]
 
@@ -144,10 +145,20 @@ def compile_all(keys: Sequence[str], make: Callable[[str, Compile], None]) -> No
 
 def _num_helpers(num_modules: int) -> int:
     """How many helpers there are to be for so many modules."""
-    cores = os.cpu_count() or 1
+    most = min(num_modules // _MODULES_OF_HELPER, _MOST_HELPERS)
+    return max(min(most, _free_cores()), 0) if most else 0
+
+
+def _free_cores() -> int:
+    """How many of this process's cores nobody uses at the moment, besides the one it runs on."""
+    cores = all_cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
-    return min(cores - 1, num_modules // _MODULES_OF_HELPER, _MOST_HELPERS)
+    try:
+        running = int(_LOAD.read_text().split()[3].partition("/")[0])
+    except OSError:
+        running = 1
+    return cores - 1 - round((running - 1) * cores / max(all_cores, cores))
 
 
 def _is_python(executable: str | None) -> bool:

@@ -218,5 +218,20 @@ def test_other_programs_are_not_started(
 def test_helpers_are_for_many_modules_and_free_cores(
     modules: int, cores: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(compile_pool, "_LOAD", Path("there is no such file"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(cores), raising=False)
     assert compile_pool._num_helpers(modules) == count
+
+
+@pytest.mark.parametrize(
+    ("running", "of_all", "count"), [(1, 4, 3), (3, 4, 1), (4, 4, 0), (9, 4, 0), (9, 32, 2)]
+)
+def test_there_are_helpers_for_cores_that_are_free(
+    running: int, of_all: int, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of `of_all` cores this process may use four; among what runs is the process itself."""
+    (tmp_path / "loadavg").write_text(f"7.00 7.00 7.00 {running}/300 4242\n")
+    monkeypatch.setattr(compile_pool, "_LOAD", tmp_path / "loadavg")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(4), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: of_all)
+    assert compile_pool._num_helpers(1000) == count
