@@ -1,12 +1,18 @@
-"""Trains a model on batches of sizes that nobody knows beforehand, in a process of its own.
+"""Trains models on batches of sizes that nobody knows beforehand, each in a process of its own.
 
-Run with `python -m tests.laminar.training.changing_sizes MODEL SIZE`, that of the first batch.
+`python -m tests.laminar.training.changing_sizes FOLDER MODEL-SIZE ...` (the size of the first
+batch) prints a line of JSON: what became of each. Their processes are made from one that has loaded
+laminar, before it has compiled anything, and each has an empty cache in the folder.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,7 +96,8 @@ def after_a_step(model: Any, weights: Any, batch: Any) -> Any:
     return model.get_weights()
 
 
-def main(name: str, first_size: int) -> None:
+def check(name: str, first_size: int) -> None:
+    """No batch but the first waits for a compile, and results are those of other programs."""
     build, sizes = MODELS[name], [first_size, *SIZES]
     compiles: list[int] = []
     compile_all = compile_pool.compile_all
@@ -120,8 +127,33 @@ def main(name: str, first_size: int) -> None:
         plain = after_a_step(made(build, jit_compile=False), first, batch)
         for x, y in zip(found, plain, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
-    print("nothing is compiled")
+
+
+def in_a_process(case: str, folder: Path) -> str:
+    """What becomes of a case: "nothing is compiled", or an error."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.environ["LAMINAR_CACHE"] = str(folder / case)
+        told = "nothing is compiled"
+        try:
+            name, size = case.split("-")
+            check(name, int(size))
+        except BaseException:
+            told = traceback.format_exc()
+        os.write(writer, told.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        found = file.read()
+    os.waitpid(child, 0)
+    return found
+
+
+def main(folder: str, *cases: str) -> None:
+    made(dense)  # loads what all need
+    print(json.dumps({case: in_a_process(case, Path(folder)) for case in cases}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(*sys.argv[1:])
