@@ -34,7 +34,8 @@ from .ops.nn import tanh_shrink as tanh_shrink
 from .ops.nn import threshold as threshold
 from .ops.numpy import tanh as tanh
 from .ops.recording import public
-from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .registration import list_builtins
+from .serialization import deserialize_keras_object, lookup, serialize_keras_object
 from .typing import TensorLike
 
 # What layers take as an activation: a name, a function or layer, or a config.

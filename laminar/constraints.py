@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 from . import ops
 from .recorded import Recorded
-from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .registration import list_builtins
+from .serialization import deserialize_keras_object, lookup, serialize_keras_object
 from .settings import epsilon
 from .typing import TensorLike
 

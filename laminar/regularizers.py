@@ -10,7 +10,8 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 
 from . import ops
 from .recorded import Recorded
-from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .registration import list_builtins
+from .serialization import deserialize_keras_object, lookup, serialize_keras_object
 from .typing import TensorLike
 
 __all__ = [

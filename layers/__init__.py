@@ -1,6 +1,6 @@
 """Layers: the parts that models are made of."""
 
-from laminar.serialization import list_builtins
+from laminar.registration import list_builtins
 
 from . import op_layers as op_layers
 from .activation import ELU as ELU

@@ -9,7 +9,8 @@ from laminar import ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.naming import who
-from laminar.serialization import deserialize_keras_object, in_memory, serialize_keras_object
+from laminar.registration import in_memory
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten
 from laminar.typing import Shape, TensorLike
 

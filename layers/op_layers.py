@@ -14,7 +14,8 @@ from typing import Any, Self
 
 from laminar import ops
 from laminar.ops.recording import recorded_ops, set_recorder
-from laminar.serialization import deserialize_keras_object, list_builtins
+from laminar.registration import list_builtins
+from laminar.serialization import deserialize_keras_object
 
 from .masking import get_mask
 from .operation import Operation

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from laminar.serialization import (
-    deserialize_keras_object,
-    list_builtins,
-    lookup,
-    serialize_keras_object,
-)
+from laminar.registration import list_builtins
+from laminar.serialization import deserialize_keras_object, lookup, serialize_keras_object
 
 from . import legacy as legacy
 from . import schedules as schedules

@@ -30,6 +30,7 @@ BASE = {
     "quantizers",
     "random",
     "recorded",
+    "registration",
     "regularizers",
     "serialization",
     "settings",

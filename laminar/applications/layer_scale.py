@@ -6,7 +6,7 @@ from typing import Any
 
 from laminar import initializers
 from laminar.layers import Layer
-from laminar.serialization import list_builtins
+from laminar.registration import list_builtins
 
 
 class LayerScale(Layer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laminar.layers import Layer
-from laminar.serialization import list_builtins
+from laminar.registration import list_builtins
 
 
 class CustomScaleLayer(Layer):

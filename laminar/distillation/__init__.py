@@ -1,6 +1,6 @@
 """Distillation: a small model learns from a large one."""
 
-from laminar.serialization import list_builtins
+from laminar.registration import list_builtins
 
 from .distiller import Distiller as Distiller
 from .losses import DistillationLoss as DistillationLoss

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from laminar.engine.errors import AlreadyExistsError, DTypeError, InvalidArgumentError
 from laminar.engine.graph import as_dtype
 
-from ..serialization import deserialize_keras_object, list_builtins, serialize_keras_object
+from ..registration import list_builtins
+from ..serialization import deserialize_keras_object, serialize_keras_object
 from ..typing import DTypeLike
 from .policy import DTypePolicy as DTypePolicy
 from .policy import Global, global_policy

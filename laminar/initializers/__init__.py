@@ -12,7 +12,8 @@ from laminar.engine.graph import Tensor, TensorShape
 from laminar.engine.state.initial_values import set_initializer_lookup
 
 from .. import ops
-from ..serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from ..registration import list_builtins
+from ..serialization import deserialize_keras_object, lookup, serialize_keras_object
 from ..typing import DTypeLike
 from .constant import STFT, Constant, Identity, Ones, Zeros
 from .initializer import Initializer, InitializerLike

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .. import registration as _registration
 from .. import serialization as _serialization
 from .alignment import squeeze_or_expand_to_same_rank as squeeze_or_expand_to_same_rank
 from .circle import Circle as Circle
@@ -180,8 +181,8 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
         >>> laminar.losses.deserialize("mean_squared_error")([1.0, 2.0], [1.0, 4.0])
         Tensor(2., shape=(), dtype=float32)
     """
-    with _serialization.custom_object_scope(custom_objects or {}):
+    with _registration.custom_object_scope(custom_objects or {}):
         return get(name)
 
 
-_serialization.list_builtins("keras.losses", _LISTED)
+_registration.list_builtins("keras.losses", _LISTED)

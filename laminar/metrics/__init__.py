@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .. import registration as _registration
 from .. import serialization as _serialization
 from ..losses import binary_crossentropy as binary_crossentropy
 from ..losses import binary_focal_crossentropy as binary_focal_crossentropy
@@ -221,11 +222,11 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
         >>> laminar.metrics.deserialize(config).name
         'loss'
     """
-    with _serialization.custom_object_scope(custom_objects or {}):
+    with _registration.custom_object_scope(custom_objects or {}):
         return get(config)
 
 
-_serialization.list_builtins(
+_registration.list_builtins(
     "keras.metrics",
     {**{fn.__name__: fn for fn in _FUNCTIONS}, **{each.__name__: each for each in _CLASSES}},
 )

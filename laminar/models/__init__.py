@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from laminar.serialization import list_builtins
+from laminar.registration import list_builtins
 
 from ..training.lr_finder import LearningRates as LearningRates
 from ..training.lr_finder import lr_find as lr_find

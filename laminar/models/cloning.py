@@ -10,7 +10,8 @@ from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import is_keras_tensor
 from laminar.naming import who
-from laminar.serialization import config_of, custom_object_scope, in_memory
+from laminar.registration import custom_object_scope, in_memory
+from laminar.serialization import config_of
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .model import Functional, Model

@@ -9,11 +9,8 @@ from typing import Any
 from laminar.engine.errors import DataLossError, InvalidArgumentError
 from laminar.layers.operation import Operation
 from laminar.layers.symbolic import KerasTensor, any_symbolic
-from laminar.serialization import (
-    custom_object_scope,
-    deserialize_keras_object,
-    serialize_keras_object,
-)
+from laminar.registration import custom_object_scope
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import map_structure
 
 from .network import Network

@@ -14,11 +14,8 @@ from laminar.layers.input import InputLayer
 from laminar.layers.layer import Layer, refuse_layer
 from laminar.layers.symbolic import KerasTensor
 from laminar.naming import who
-from laminar.serialization import (
-    custom_object_scope,
-    deserialize_keras_object,
-    serialize_keras_object,
-)
+from laminar.registration import custom_object_scope
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten
 
 from ..typing import Shape

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from ..engine.errors import InvalidArgumentError
-from ..serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from ..registration import list_builtins
+from ..serialization import deserialize_keras_object, lookup, serialize_keras_object
 from .configs import AWQConfig as AWQConfig
 from .configs import Float8QuantizationConfig as Float8QuantizationConfig
 from .configs import GPTQConfig as GPTQConfig

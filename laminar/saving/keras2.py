@@ -12,7 +12,7 @@ from typing import Any
 
 from laminar import ops
 from laminar.engine.errors import DataLossError
-from laminar.serialization import builtin, register_keras_serializable
+from laminar.registration import builtin, register_keras_serializable
 
 from .keras2_ops import modern_op
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from laminar import losses
 from laminar.engine.errors import DataLossError
-from laminar.serialization import builtin, get_registered_object
+from laminar.registration import builtin, get_registered_object
 
 Config = dict[str, Any]
 

@@ -19,7 +19,8 @@ from laminar.engine.errors import (
 from laminar.engine.saving import BackgroundWriter
 from laminar.engine.source import warn
 from laminar.paths import file_name
-from laminar.serialization import checked_custom_objects, serialize_keras_object
+from laminar.registration import checked_custom_objects
+from laminar.serialization import serialize_keras_object
 
 from .archive import ArchiveReader, write_archive
 from .flat import (

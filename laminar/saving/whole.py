@@ -30,7 +30,8 @@ from laminar.file_reading import FileReading, reading_file
 from laminar.layers.layer import Layer
 from laminar.layers.main_weight import MainWeight
 from laminar.layers.stored_modes import quantize_as_stored
-from laminar.serialization import custom_object_scope, deserialize_keras_object, unknown_names
+from laminar.registration import custom_object_scope, unknown_names
+from laminar.serialization import deserialize_keras_object
 from laminar.utils import feature_space
 
 from .archive import ArchiveReader

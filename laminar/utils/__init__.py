@@ -8,13 +8,13 @@ from laminar.datasets.unpack import pack_x_y_sample_weight as pack_x_y_sample_we
 from laminar.datasets.unpack import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 from laminar.layers.symbolic import is_keras_tensor as is_keras_tensor
 from laminar.random import set_random_seed as set_random_seed
-from laminar.serialization import CustomObjectScope as CustomObjectScope
-from laminar.serialization import custom_object_scope as custom_object_scope
+from laminar.registration import CustomObjectScope as CustomObjectScope
+from laminar.registration import custom_object_scope as custom_object_scope
+from laminar.registration import get_custom_objects as get_custom_objects
+from laminar.registration import get_registered_name as get_registered_name
+from laminar.registration import get_registered_object as get_registered_object
+from laminar.registration import register_keras_serializable as register_keras_serializable
 from laminar.serialization import deserialize_keras_object as deserialize_keras_object
-from laminar.serialization import get_custom_objects as get_custom_objects
-from laminar.serialization import get_registered_name as get_registered_name
-from laminar.serialization import get_registered_object as get_registered_object
-from laminar.serialization import register_keras_serializable as register_keras_serializable
 from laminar.serialization import serialize_keras_object as serialize_keras_object
 from laminar.settings import standardize_dtype as standardize_dtype
 

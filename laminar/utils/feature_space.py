@@ -11,11 +11,8 @@ import numpy as np
 from laminar import ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.layers import CategoryEncoding, Concatenate, HashedCrossing, Input, Layer
-from laminar.serialization import (
-    deserialize_keras_object,
-    list_builtins,
-    serialize_keras_object,
-)
+from laminar.registration import list_builtins
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
 from . import features as kinds
 from .features import Cross, Feature

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
-from laminar.serialization import custom_object_scope, get_registered_name, get_registered_object
+from laminar.registration import custom_object_scope, get_registered_name, get_registered_object
 
 # Marks a config that stands inside another one for an object, not for a dict.
 _INNER = "__passive_serialization__"

@@ -9,7 +9,7 @@ import pytest
 
 from laminar import activations, ops
 from laminar.engine.errors import InvalidArgumentError
-from laminar.serialization import register_keras_serializable
+from laminar.registration import register_keras_serializable
 
 X = np.linspace(-7, 9, 33).astype("float32")
 

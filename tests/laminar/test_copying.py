@@ -13,7 +13,7 @@ import pytest
 import laminar
 from laminar import layers, losses, metrics, optimizers
 from laminar.engine.errors import DataLossError, NotFoundError
-from laminar.serialization import custom_object_scope
+from laminar.registration import custom_object_scope
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(4, 3)
 Y = np.linspace(0, 1, 8, dtype="float32").reshape(4, 2)

@@ -12,7 +12,7 @@ from laminar import layers, ops
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
 from laminar.layers.masking import get_mask
 from laminar.models import Sequential
-from laminar.serialization import register_keras_serializable
+from laminar.registration import register_keras_serializable
 
 from .harness import check_agreement, check_layer, random_inputs
 

@@ -11,7 +11,7 @@ import pytest
 import laminar
 from laminar import KerasTensor, layers, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.serialization import register_keras_serializable
+from laminar.registration import register_keras_serializable
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 

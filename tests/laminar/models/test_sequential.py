@@ -11,7 +11,7 @@ import pytest
 import laminar
 from laminar import layers
 from laminar.engine.errors import InvalidArgumentError
-from laminar.serialization import custom_object_scope
+from laminar.registration import custom_object_scope
 from laminar.tree import map_structure
 
 

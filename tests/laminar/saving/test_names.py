@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar import applications, layers, ops, optimizers, serialization
+from laminar import applications, layers, ops, optimizers, registration, serialization
 from laminar.engine.errors import NotFoundError
 from laminar.export import Exported
 from laminar.layers.op_layers import OpLayer, op_class
@@ -30,8 +30,8 @@ ROOMS = (applications, layers, optimizers, Exported, FeatureSpace)  # they list 
 def listed() -> Iterator[tuple[str, type]]:
     """The classes that files can hold, each once, with the modules that files name."""
     found = {
-        value: serialization._listing(value)
-        for module, namespace in serialization._builtins.items()
+        value: registration.listing_of(value)
+        for module, namespace in registration._builtins.items()
         if ".ops" not in module
         for value in namespace.values()
         if isinstance(value, type) and hasattr(value, "get_config")
@@ -52,7 +52,7 @@ FIRST = {
 
 def test_files_can_name_classes_ops_and_documented_functions_alone() -> None:
     checked = 0
-    for module, table in serialization._builtins.items():
+    for module, table in registration._builtins.items():
         for name, value in table.items():
             checked += 1
             if isinstance(value, type):
@@ -82,7 +82,7 @@ def test_files_can_name_classes_ops_and_documented_functions_alone() -> None:
 )
 def test_a_config_cannot_reach_what_is_not_listed(kind: str, name: str) -> None:
     inner = name if kind == "function" else {"name": name}
-    for module in (*serialization._builtins, "keras.callbacks", "keras.export", "builtins"):
+    for module in (*registration._builtins, "keras.callbacks", "keras.export", "builtins"):
         config = {"module": module, "class_name": kind, "config": inner, "registered_name": None}
         with pytest.raises(NotFoundError, match=name if kind == "function" else kind):
             serialization.deserialize_keras_object(config)
