@@ -9,7 +9,10 @@ from .join import *  # noqa: F403  # the names of its __all__
 from .linalg import slogdet as slogdet
 from .manipulation import *  # noqa: F403  # the names of its __all__
 from .mathematics import *  # noqa: F403  # the names of its __all__
+from .matrices import *  # noqa: F403  # the names of its __all__
 from .products import *  # noqa: F403  # the names of its __all__
 from .reduction import *  # noqa: F403  # the names of its __all__
+from .rounding import *  # noqa: F403  # the names of its __all__
 from .statistics import *  # noqa: F403  # the names of its __all__
 from .vectorization import vectorize as vectorize
+from .window_functions import *  # noqa: F403  # the names of its __all__
