@@ -24,6 +24,7 @@ from ..ops.core.basic import const_op, constant, zeros_like
 from ..ops.core.dispatch import apply, as_input
 from ..ops.core.op_def import Grads
 from ..ops.core.recording import notify, paused, recorders
+from ..ops.core.registry import no_gradient
 from ..ops.math.arithmetic import add
 from ..ops.state.variable import read_variable
 from .func_graph import FuncGraph
@@ -183,7 +184,33 @@ def loop_rows(op: OpView, by_rows: Collection[int], *douts: Tensor | None) -> An
     left = iter(found)
     by_input: dict[int, Any] = {p: next(left) for p in places}
     by_input |= {p: rows.joined(left) for p, rows in back.rows.items()}
+    for p in _with_zeros(loop):
+        by_input.setdefault(p, zeros_like(op.inputs[p + 1]))
     return [None, *(by_input.get(p) for p in range(len(op.inputs) - 1))]
+
+
+def _with_zeros(loop: _Loop) -> Iterator[int]:
+    """The inputs of the body, by number, whose gradient is 0 where none comes from the results.
+
+    A first value is the result of a loop without iterations, so results depend on each; and what
+    flows into any of the results of the body has a part in the loop, if not in what is asked for.
+    """
+    body = loop.body
+    operations = body.operations_for([y for y in body.outputs if y is not None])
+    results = {id(y) for y in body.outputs if y is not None}
+    for p, x in enumerate(body.inputs):
+        if not x.dtype.is_differentiable or x.dtype == resource:
+            continue
+        reached = {id(x)}
+        for op in operations:
+            if _passes_gradients(op) and any(id(y) in reached for y in op.inputs):
+                reached.update(id(y) for y in op.outputs if y.dtype.is_differentiable)
+        if p < loop.carries or reached & results:
+            yield p
+
+
+def _passes_gradients(op: Operation) -> bool:
+    return getattr(op.definition, "gradient", None) not in (None, no_gradient)
 
 
 def _trace_backward(

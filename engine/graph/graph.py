@@ -43,6 +43,7 @@ from .scopes import (
     Scopes,
     check_name,
     check_text,
+    in_order,
 )
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
@@ -416,8 +417,10 @@ class Graph(Collections, FeedRules):
             scopes.name = name
         else:
             scopes.name = self.unique_name(name) + "/"
+        mine = scopes.name
         try:
-            yield scopes.name
+            yield mine
+            in_order("name_scope", scopes.name is mine)
         finally:
             scopes.name = before
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from ..errors import ArgumentTypeError, InvalidArgumentError
+from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
 from .device import ANYWHERE, NODE_NAME, DeviceSpec
 from .operation import Operation
 
@@ -53,6 +53,12 @@ def _spec_of(where: Any) -> Any:
     return DeviceSpec.from_string(name) if isinstance(name, str) else where
 
 
+def in_order(what: str, innermost: bool) -> None:
+    """FailedPreconditionError unless the block that is left is the innermost of its kind."""
+    if not innermost:
+        raise FailedPreconditionError(f"{what}: blocks must be left in the order of entering")
+
+
 class Scopes(threading.local):
     """What a new operation gets from the `with` blocks around it; each thread has its own.
 
@@ -85,9 +91,10 @@ class Scopes(threading.local):
     def controls(self, ops: list[Operation] | None) -> Iterator[None]:
         """Add a level of control inputs; None starts afresh."""
         before = self._controls
-        self._controls = [] if ops is None else [*before, ops]
+        mine = self._controls = [] if ops is None else [*before, ops]
         try:
             yield
+            in_order("control_dependencies", self._controls is mine)
         finally:
             self._controls = before
 
@@ -100,11 +107,13 @@ class Scopes(threading.local):
                 f"device: expected the name of a device, got {where!r}",
                 remedy='device("cpu:0")',
             )
-        self._devices.append(level)
+        before = self._devices
+        mine = self._devices = [*before, level]
         try:
             yield
+            in_order("device", self._devices is mine)
         finally:
-            self._devices.pop()
+            self._devices = before
 
     def device_for(self, op: Operation) -> DeviceSpec:
         """The device of a new operation: innermost scope first, what is already set wins."""

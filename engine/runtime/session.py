@@ -8,6 +8,7 @@ State of a `Session`:
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -33,6 +34,7 @@ from ..graph import (
 )
 from ..graph.graph import stack as graphs
 from ..graph.graphdef import GraphDef
+from ..graph.scopes import in_order
 from ..late import later
 from ..ops.core.arrays import can_stand_for, to_array
 from ..ops.core.entries import check_number
@@ -356,6 +358,11 @@ class Session:
         return _AsDefault(self)
 
     def __enter__(self) -> Session:
+        if self._entered:
+            raise FailedPreconditionError(
+                "Session: its block is entered already",
+                remedy="with session.as_default(): can be entered again, and does not close it",
+            )
         for block in (self.graph.as_default(), self.as_default()):
             block.__enter__()
             self._entered.append(block)
@@ -392,8 +399,12 @@ class _AsDefault(AbstractContextManager["Session"]):
         return self.session
 
     def __exit__(self, *error: Any) -> None:
+        later = itertools.takewhile(lambda s: s is not self.session, reversed(_defaults.sessions))
+        ordered = all(isinstance(session, InteractiveSession) for session in later)
         for stack in (_defaults.sessions, self.session.graph.sessions):
             _remove_last(stack, self.session)
+        if error[:1] == (None,):
+            in_order("Session", ordered or isinstance(self.session, InteractiveSession))
 
 
 def _remove_last(stack: list[Any], item: Any) -> None:

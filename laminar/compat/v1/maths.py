@@ -7,7 +7,7 @@ from typing import Any
 
 from laminar import ops
 from laminar.engine.errors import ShapeError
-from laminar.engine.graph import Tensor, float64
+from laminar.engine.graph import Tensor, bool_, float64
 from laminar.engine.ops.array import creation, index, segment
 from laminar.engine.ops.array.gather import scatter_nd
 from laminar.engine.ops.array.join import stack
@@ -23,10 +23,11 @@ from .adapting import v1
 from .values import as_kind, axes, operands, static, symbol, tensor
 
 
-def _reduction(name: str, fn: Callable[..., Tensor]) -> Callable[..., Any]:
+def _reduction(name: str, fn: Callable[..., Tensor], empty: Any = None) -> Callable[..., Any]:
     @v1(reduction_indices="axis", keep_dims="keepdims")
     def reduction(input_tensor: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
-        return fn(tensor(input_tensor), axes(axis), bool(keepdims))
+        (x,) = operands(input_tensor, empty=empty)
+        return fn(x, axes(axis), bool(keepdims))
 
     reduction.__doc__ = fn.__doc__
     reduction.__name__ = reduction.__qualname__ = name
@@ -46,8 +47,8 @@ reduce_mean = _reduction("reduce_mean", _mean)
 reduce_prod = _reduction("reduce_prod", reduce.reduce_prod)
 reduce_max = _reduction("reduce_max", reduce.reduce_max)
 reduce_min = _reduction("reduce_min", reduce.reduce_min)
-reduce_all = _reduction("reduce_all", reduce.reduce_all)
-reduce_any = _reduction("reduce_any", reduce.reduce_any)
+reduce_all = _reduction("reduce_all", reduce.reduce_all, bool_)
+reduce_any = _reduction("reduce_any", reduce.reduce_any, bool_)
 reduce_logsumexp = _reduction("reduce_logsumexp", reduce.logsumexp)
 reduce_variance = _reduction("reduce_variance", reduce.reduce_variance)
 reduce_std = _reduction("reduce_std", reduce.reduce_std)

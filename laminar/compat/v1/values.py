@@ -67,13 +67,22 @@ def symbol(x: Any, dtype: Any = None) -> Tensor:
     return found
 
 
-def operands(*xs: Any) -> list[Tensor]:
-    """Tensors of one type: what has none yet gets that of the first tensor among them."""
+def only_dtype(op: Any) -> Any:
+    """The element type of an op that takes one alone, else None: that of an empty list for it."""
+    kinds = {kind for kinds in getattr(op, "dtypes", {}).values() for kind in kinds or ("", "any")}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def operands(*xs: Any, empty: Any = None) -> list[Tensor]:
+    """Tensors of one type: what has none yet gets that of the first tensor among them.
+
+    An empty list among values alone is of the type `empty`.
+    """
     typed = next((x for x in xs if not is_value(x)), None)
     if typed is not None:
         dtype = typed.dtype
         return [tensor(x, dtype) for x in xs]
-    first = tensor(xs[0])
+    first = tensor(xs[0], empty if isinstance(xs[0], list) and not xs[0] else None)
     return [first, *(tensor(x, first.dtype) for x in xs[1:])]
 
 
@@ -86,7 +95,7 @@ def on_operands(op: Callable[..., Any]) -> Callable[..., Any]:
             if kind not in _KEEPS_ZERO:
                 raise TypeError(f"{kind} makes other numbers of zeros, so its result is not sparse")
             return xs[0].with_values(op(tensor(xs[0].values), **attrs))
-        return op(*operands(*xs), **attrs)
+        return op(*operands(*xs, empty=only_dtype(op)), **attrs)
 
     call.__doc__ = getattr(op, "doc", None)
     return call
@@ -110,13 +119,13 @@ def static(x: Any) -> Any:
 
 
 def axes(axis: Any) -> Any:
-    """The axes of a reduction: None for all; a tensor, where a run knows them."""
+    """The axes of a reduction, each once: None for all; a tensor, where a run knows them."""
     found = static(axis)
     if found is None or isinstance(found, Tensor):
         return found
     if np.ndim(found) > 1:
         raise ShapeError(f"the axes of a reduction must be at most rank 1, got {found}")
-    return tuple(int(a) for a in np.ravel(found))
+    return tuple(dict.fromkeys(int(a) for a in np.ravel(found)))
 
 
 def as_kind(dtype: Any, default: Any = "float32") -> Any:

@@ -183,3 +183,27 @@ def test_random_programs_agree(program: programs.Program, seed: int) -> None:
 
     for a, b in zip(slopes(last), slopes(traced), strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-11)
+
+
+def test_what_a_loop_starts_from_has_a_gradient_even_where_it_is_stopped_inside() -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        x, y, z = (eng.placeholder("float32", [2]) for _ in range(3))
+
+        def body(x: Any, y: Any) -> Any:
+            stopped = eng.stop_gradient(y * y)
+            return x * x + stopped, stopped + eng.stop_gradient(z)
+
+        rx, _ = eng.while_loop(lambda x, y: reduce_sum(x) < 100.0, body, [x, y])
+        dx, dy, dz = eng.gradients(rx, [x, y, z])
+        feeds = {x: [3.0, 4.0], y: [2.0, 3.0], z: [0.0, 0.0]}
+        np.testing.assert_array_equal(session.run(dx, feeds), [156.0, 400.0])
+        np.testing.assert_array_equal(session.run(dy, feeds), [0.0, 0.0])
+        assert dz is None  # of what is no first value, a stopped part is none of the loop
+
+
+def test_what_reaches_another_result_of_a_loop_has_a_gradient_of_zeros() -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        a, b = eng.constant(2.0), eng.constant(3.0)
+        _, (first, second) = eng.scan(lambda c, x: (c, (a * x, b * x)), 0.0, np.ones(4, "float32"))
+        da, db = eng.gradients(reduce_sum(first) + eng.stop_gradient(reduce_sum(second)), [a, b])
+        assert session.run([da, db]) == [4.0, 0.0]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from laminar import engine as eng
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math.arithmetic import add
 
@@ -288,3 +288,29 @@ def test_the_class_of_an_operation_is_what_it_stands_with() -> None:
         assert graph.get_operation_by_name("w/read").get_attr("_class") == [b"loc:@w"]
         with pytest.raises(InvalidArgumentError, match="_class"):
             graph.get_operation_by_name("w").get_attr("_class")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda: eng.device("cpu:0"),
+        lambda: eng.name_scope("a"),
+        lambda: eng.control_dependencies([]),
+        lambda: eng.Session().as_default(),
+    ],
+)
+def test_blocks_are_left_in_the_order_of_entering(block: Any) -> None:
+    with eng.Graph().as_default() as graph:
+        outer, inner = block(), block()
+        outer.__enter__()
+        inner.__enter__()
+        with pytest.raises(FailedPreconditionError, match="in the order of entering"):
+            outer.__exit__(None, None, None)
+        assert graph.finalized is False
+
+
+def test_the_block_of_a_session_is_entered_once() -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        with session.as_default(), pytest.raises(FailedPreconditionError, match="entered already"):
+            session.__enter__()
+        assert session.run(eng.constant(1)) == 1

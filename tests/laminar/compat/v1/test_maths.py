@@ -16,6 +16,11 @@ N = np.array([3, -1, 4, 1], "int32")
 CASES: list[Any] = [
     pytest.param(lambda: tf.reduce_mean(N), 1, id="mean of whole numbers"),
     pytest.param(lambda: tf.reduce_sum(A, reduction_indices=[1], keep_dims=True), [[3.0], [12.0]]),
+    pytest.param(lambda: tf.reduce_sum(A, [1, 1]), [3.0, 12.0], id="an axis named twice"),
+    pytest.param(lambda: tf.reduce_all([]), True, id="all of nothing"),
+    pytest.param(lambda: tf.reduce_any([]), False, id="any of nothing"),
+    pytest.param(lambda: tf.logical_and([], []), np.zeros(0, bool), id="nothing and nothing"),
+    pytest.param(lambda: tf.logical_not([]), np.zeros(0, bool), id="not nothing"),
     pytest.param(lambda: tf.div(N, 2), [1, -1, 2, 0], id="div"),
     pytest.param(lambda: tf.truediv(N, 2), [1.5, -0.5, 2.0, 0.5], id="truediv"),
     pytest.param(lambda: tf.truncatediv(tf.constant([7, -7]), 2), [3, -3], id="truncatediv"),
