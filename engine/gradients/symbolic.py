@@ -61,6 +61,10 @@ def gradients(
     if not ys:
         return [None] * len(xs)
     graph: Graph = max((y.graph for y in ys), key=_depth)  # the others are around it
+    for weight in () if grad_ys is None else _as_list(grad_ys):
+        # In a gradient function of the user's, weights are arguments of a graph inside theirs.
+        if isinstance(weight, GraphTensor) and encloses(graph, weight.graph):
+            graph = weight.graph
     scope = nullcontext() if building() is graph else graph.as_default()
     with scope, graph.name_scope(name):
         inside = [_source(graph, x) for x in xs]

@@ -266,7 +266,8 @@ def as_dtype(value: Any) -> DType:
     if name in _BY_NAME and not isinstance(value, str):
         return _BY_NAME[name]
     try:
-        found = None if value is None else np.dtype(value).newbyteorder("=")
+        several = isinstance(value, tuple | list)  # of which NumPy would take the first
+        found = None if value is None or several else np.dtype(value).newbyteorder("=")
     except (TypeError, ValueError):
         found = None
     if found is not None:

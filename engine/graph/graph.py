@@ -456,15 +456,17 @@ class Graph(Collections, FeedRules):
     def colocate_with(self, target: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Place the operations made inside where `target` is.
 
+        The blocks of devices around do not count, those inside do.
+
         Args:
             target: a tensor, an operation, a variable, or a name; None for no place, with
             ignore_existing: whether the blocks of this kind around do not count.
         """
-        names: tuple[str, ...] = ()
+        names, device = tuple[str, ...](), ""
         if target is not None:
             element = self.as_graph_element(target)
             op = element.op if isinstance(element, GraphTensor) else element
-            names = (op.name,)
+            names, device = op.colocation or (op.name,), op.device
         elif not ignore_existing:
             raise InvalidArgumentError(
                 "colocate_with: None stands for no constraint, which the blocks around may be",
@@ -472,9 +474,11 @@ class Graph(Collections, FeedRules):
             )
         scopes = self.scopes
         before = scopes.colocation
-        scopes.colocation = names if ignore_existing else (*before, *names)
+        around = () if ignore_existing else before
+        scopes.colocation = tuple(dict.fromkeys((*around, *names)))
         try:
-            yield
+            with scopes.device(None), scopes.device(device or None):
+                yield
         finally:
             scopes.colocation = before
 

@@ -93,8 +93,8 @@ _DECLARED: Mapping[str, str] = {
     "ops.math.cumulative": "Shift LinearRecurrence Cumsum Cumprod LogCumsumExp",
     "ops.math.elementary": (
         "Sqrt Rsqrt Cbrt Pow Exp Exp2 Expm1 Log Log1p Log2 Log10 LogAddExp LogAddExp2 Xlogy "
-        "Xdivy DivNoNan Sin Cos Tan Asin Acos Atan Atan2 RootQuotient Hypot Sinh Cosh Tanh "
-        "Asinh Acosh Atanh Sigmoid Sinc Erf Erfc Erfinv Lgamma Digamma Polygamma BesselI"
+        "Xdivy DivNoNan MulNoNan Sin Cos Tan Asin Acos Atan Atan2 RootQuotient Hypot Sinh Cosh "
+        "Tanh Asinh Acosh Atanh Sigmoid Sinc Erf Erfc Erfinv Lgamma Digamma Polygamma BesselI"
     ),
     "ops.math.fft": "Fft Rfft Irfft",
     "ops.math.incomplete_beta": "Betainc BetaincGradA",

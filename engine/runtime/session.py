@@ -8,8 +8,6 @@ State of a `Session`:
 
 from __future__ import annotations
 
-import itertools
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -34,7 +32,6 @@ from ..graph import (
 )
 from ..graph.graph import stack as graphs
 from ..graph.graphdef import GraphDef
-from ..graph.scopes import in_order
 from ..late import later
 from ..ops.core.arrays import can_stand_for, to_array
 from ..ops.core.entries import check_number
@@ -43,6 +40,7 @@ from ..ops.state.variable import read_variable, var_handle
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
 from .cost import Cost
+from .default_session import AsDefault, innermost, remove_last
 from .direct import DirectSession, fetched
 from .options import RunMetadata, RunOptions
 from .placement import Placement
@@ -51,14 +49,6 @@ from .targets import PartialStep, SessionEngine, make_engine, register_session_t
 register_session_target("", DirectSession, DirectSession.reset)
 _CLUSTERS = "laminar.distribute.cluster.session_engine"
 register_session_target("grpc", later(_CLUSTERS, "GrpcSession"), later(_CLUSTERS, "reset"))
-
-
-class _Defaults(threading.local):
-    def __init__(self) -> None:
-        self.sessions: list[Session] = []
-
-
-_defaults = _Defaults()
 
 
 def _under_own_names(config: Any) -> Any:
@@ -84,7 +74,8 @@ def get_default_session() -> Session | None:
         >>> engine.get_default_session() is None
         True
     """
-    return _defaults.sessions[-1] if _defaults.sessions else None
+    found: Session | None = innermost()
+    return found
 
 
 class Session:
@@ -355,7 +346,7 @@ class Session:
 
     def as_default(self) -> AbstractContextManager[Session]:
         """A block in which this is the session of `eval()` and `run()`; it stays open after."""
-        return _AsDefault(self)
+        return AsDefault(self)
 
     def __enter__(self) -> Session:
         if self._entered:
@@ -387,34 +378,6 @@ class PartialRun:
         self.step = step
 
 
-class _AsDefault(AbstractContextManager["Session"]):
-    """Pushes a session on the stack of its thread, and on that of its graph."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    def __enter__(self) -> Session:
-        for stack in (_defaults.sessions, self.session.graph.sessions):
-            stack.append(self.session)
-        return self.session
-
-    def __exit__(self, *error: Any) -> None:
-        later = itertools.takewhile(lambda s: s is not self.session, reversed(_defaults.sessions))
-        ordered = all(isinstance(session, InteractiveSession) for session in later)
-        for stack in (_defaults.sessions, self.session.graph.sessions):
-            _remove_last(stack, self.session)
-        if error[:1] == (None,):
-            in_order("Session", ordered or isinstance(self.session, InteractiveSession))
-
-
-def _remove_last(stack: list[Any], item: Any) -> None:
-    """Take the uppermost `item` off: interactive sessions need not be closed in order."""
-    for i in range(len(stack) - 1, -1, -1):
-        if stack[i] is item:
-            del stack[i]
-            return
-
-
 class InteractiveSession(Session):
     """A session that is the default from its construction until it is closed.
 
@@ -434,14 +397,14 @@ class InteractiveSession(Session):
     ) -> None:
         super().__init__(target, graph, config)
         graphs.push(self.graph)
-        self._default = self.as_default()
+        self._default = AsDefault(self, nested=False)
         self._default.__enter__()
 
     def close(self) -> None:
         """Free the session's state, and stop being the default."""
         if self._engine is not None:
             self._default.__exit__(None, None, None)
-            _remove_last(graphs.items, self.graph)
+            remove_last(graphs.items, self.graph)
         super().close()
 
 

@@ -37,6 +37,16 @@ def variables_made() -> Iterator[list[Any]]:
         _local.made.pop()
 
 
+@contextmanager
+def variables_of_nobody() -> Iterator[None]:
+    """Inside, variables are made for no function that is being traced."""
+    before, _local.made = _local.made, []
+    try:
+        yield
+    finally:
+        _local.made = before
+
+
 def tell_of_new_variables(tell: Callable[[Any], None]) -> None:
     """Call `tell` with each variable that is made from now on."""
     _told.append(tell)

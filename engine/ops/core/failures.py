@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import InvalidArgumentError, LaminarError, ResourceExhaustedError
+from ...errors import (
+    InvalidArgumentError,
+    LaminarError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
 from ...graph import Operation
+
+# What becomes of the exceptions of kernels and of the user's own functions; others say that an
+# argument is wrong. A function that has nothing more to give ends a loop over steps.
+_KINDS: tuple[tuple[type[Exception], type[LaminarError]], ...] = (
+    (MemoryError, ResourceExhaustedError),
+    (StopIteration, OutOfRangeError),
+    (NotImplementedError, UnimplementedError),
+)
 
 
 def located(op: Operation, arguments: Sequence[Any], cause: BaseException) -> LaminarError:
@@ -33,7 +47,7 @@ def kernel_failure(
 ) -> tuple[type[LaminarError], str]:
     """The class and the message of the error for a kernel's exception."""
     got = ", ".join(describe(a) for a in arrays)
-    kind = ResourceExhaustedError if isinstance(cause, MemoryError) else InvalidArgumentError
+    kind = next((k for of, k in _KINDS if isinstance(cause, of)), InvalidArgumentError)
     return kind, f"{who}({got}): {cause}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...graph import Array, Tensor, TensorSpec
 from .arrays import to_array
 from .registry import define, no_gradient
@@ -27,8 +27,12 @@ def _host_function_kernel(
     *xs: Array, function: Callable[..., Any], specs: tuple[TensorSpec, ...]
 ) -> tuple[Array, ...] | Array:
     results = function(*xs)
+    if len(results) != len(specs):
+        raise ShapeError(f"{function} gave {len(results)} arrays, expected {len(specs)}")
     arrays = []
     for value, spec in zip(results, specs, strict=True):
+        if getattr(getattr(value, "dtype", None), "names", None) is not None:
+            raise DTypeError(f"{function} gave records, {value.dtype}: they are no tensor")
         array, _ = to_array(value, spec.dtype)
         if not spec.shape.is_compatible_with(array.shape):
             raise ShapeError(

@@ -215,6 +215,16 @@ divide_no_nan: OpDef = elementwise(
     ),
     dtypes=INEXACT,
 )
+multiply_no_nan: OpDef = elementwise(
+    "MulNoNan",
+    "z = x * y; 0 where y is 0, whatever x is.",
+    scalar=lambda s, x, y: s.where(y == 0, 0, x * y),
+    grad=lambda op, dz: (
+        multiply_no_nan(dz, conjugate(op.inputs[1])),
+        multiply_no_nan(conjugate(op.inputs[0]), dz),
+    ),
+    dtypes=INEXACT,
+)
 
 
 def flat_at_zero(fn: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

@@ -167,6 +167,11 @@ def _check_element(
         whole = shape if not many or shape.rank is None else TensorShape([None, *shape])
         if not whole.is_compatible_with(x.shape) or (many and x.shape.rank == 0):
             raise ShapeError(f"{who}: component {i} must have shape {whole}, got {x}")
+    if many:
+        counts = {x.shape[0] for x in components if x.shape.rank} - {None}
+        if len(counts) > 1:
+            found = sorted(x.shape[0] or 0 for x in components)
+            raise ShapeError(f"{who}: the components must have one length, got {found}")
 
 
 @define("QueueEnqueue", dtypes={"queue": HANDLE})

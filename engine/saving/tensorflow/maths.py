@@ -10,13 +10,11 @@ from ...ops.array.axes import transpose
 from ...ops.array.broadcast import sum_to_op, sum_to_shape
 from ...ops.array.join import concat
 from ...ops.array.shape import shape_of, split_shape
-from ...ops.core.basic import zeros_like
 from ...ops.core.registry import lookup
 from ...ops.linalg.matmul import matmul
 from ...ops.math import reduce
 from ...ops.math.arithmetic import conjugate
 from ...ops.math.cast import cast
-from ...ops.math.compare import equal, where
 from ...ops.math.elementary import rsqrt
 from ...ops.nn import losses, pooling, softmax
 from ...ops.nn.convolution import conv_op
@@ -44,14 +42,6 @@ def _batch_matmul(call: Call) -> Any:
     adjoint = [call.node.attr(name, False) for name in ("adj_x", "adj_y")]
     a, b = (conjugate(x) if flag else x for x, flag in zip(call.values, adjoint, strict=True))
     return matmul(a, b, transpose_a=adjoint[0], transpose_b=adjoint[1])
-
-
-@rule("MulNoNan")
-def _mul_no_nan(call: Call) -> Any:
-    """x * y, and 0 where y is 0, whatever x is."""
-    x, y = call.values
-    nothing = zeros_like(y)
-    return where(equal(y, nothing), nothing, x * y)
 
 
 @rule("BiasAdd")

@@ -9,8 +9,8 @@ _SAME = (
     "Abs Acos Acosh Add Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos "
     "Cosh Digamma DivNoNan Equal Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Greater GreaterEqual "
     "IsFinite IsInf IsNan Less LessEqual Lgamma Log Log1p LogicalAnd LogicalNot LogicalOr "
-    "Maximum Minimum Mul Neg NotEqual OnesLike Pow Reciprocal Relu Relu6 Rsqrt Sigmoid Sign Sin "
-    "Sinh Softplus Softsign Sqrt Square StopGradient Sub Tan Tanh Xdivy Xlogy"
+    "Maximum Minimum Mul MulNoNan Neg NotEqual OnesLike Pow Reciprocal Relu Relu6 Rsqrt Sigmoid "
+    "Sign Sin Sinh Softplus Softsign Sqrt Square StopGradient Sub Tan Tanh Xdivy Xlogy"
 )
 _OTHERS = {
     "AddV2": "Add",

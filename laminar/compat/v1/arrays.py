@@ -78,6 +78,8 @@ def ones(shape: Any, dtype: Any = "float32") -> Any:
 def fill(dims: Any, value: Any) -> Any:
     """One value everywhere."""
     x = tensor(value)
+    if x.shape.rank not in (None, 0):
+        raise ShapeError(f"fill: the value must be one element, got {x.spec}")
     return symbol(creation.full(static(dims), x, x.dtype))
 
 
@@ -245,7 +247,12 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 @v1(dim="axis")
 def expand_dims(input: Any, axis: Any = None) -> Any:
     """One more axis, of size 1."""
-    return ops.expand_dims(symbol(input), static(axis))
+    found = static(axis)
+    if isinstance(found, list):
+        if np.size(found) != 1:
+            raise ShapeError(f"expand_dims: axis must be a single number, got {found}")
+        found = np.ravel(found).tolist()[0]
+    return ops.expand_dims(symbol(input), found)
 
 
 @v1(squeeze_dims="axis")

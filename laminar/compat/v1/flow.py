@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from laminar import engine
-from laminar.engine.graph import Operation
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Operation, building, get_default_graph, resource
 from laminar.engine.ops.core import basic, checks, host
 from laminar.engine.tree import flatten, map_structure
 
@@ -242,6 +243,7 @@ class CriticalSection:
             raise NotImplementedError("CriticalSection: sections are not made of messages")
         with in_graph():
             self._mutex = engine.Mutex(shared_name, name or "critical_section")
+            self._sections = _Sections.of(get_default_graph())
 
     @property
     def name(self) -> str:
@@ -255,8 +257,48 @@ class CriticalSection:
 
         Args:
             fn: a function of no arguments, which gives tensors.
-            exclusive_resource_access: accepted: other sections may use the same variables.
+            exclusive_resource_access: whether what has state in `fn` (variables, queues, ...) must
+                not be used in other sections of the graph.
             name: of the scope.
+
+        Raises:
+            ValueError: another section uses the same, and this one or that has it for itself.
         """
         with in_graph():
-            return self._mutex.execute(fn, name or "critical_section_execute")
+            graph = building()
+            before = 0 if graph is None else len(graph.operations)
+            found = self._mutex.execute(fn, name or "critical_section_execute")
+            if graph is not None:
+                made = graph.operations[before:]
+                used = {x.name for op in made for x in op.inputs if x.dtype == resource}
+                mine = {op.outputs[0].name for op in graph.operations if op.type == "Mutex"}
+                self._sections.enter(self, used - mine, exclusive_resource_access)
+            return found
+
+
+class _Sections:
+    """The critical sections of a graph: which handles each uses, and whether for itself alone."""
+
+    KEY = "_critical_sections"
+
+    def __init__(self) -> None:
+        self.entries: list[builtins.tuple[CriticalSection, set[str], bool]] = []
+
+    @staticmethod
+    def of(graph: Any) -> _Sections:
+        """That of a graph."""
+        if not graph.get_collection(_Sections.KEY):
+            graph.add_to_collection(_Sections.KEY, _Sections())
+        found: _Sections = graph.get_collection(_Sections.KEY)[0]
+        return found
+
+    def enter(self, section: CriticalSection, used: set[str], exclusive: bool) -> None:
+        """Add an execution, or refuse it."""
+        for other, names, alone in self.entries:
+            if other is not section and (exclusive or alone) and names & used:
+                raise InvalidArgumentError(
+                    f"CriticalSection {section.name!r}: exclusive access was asked for to "
+                    f"{', '.join(sorted(names & used))}, which {other.name!r} uses too",
+                    remedy="use one section, or exclusive_resource_access=False in both",
+                )
+        self.entries.append((section, used, exclusive))

@@ -11,6 +11,7 @@ from laminar import engine
 from laminar.engine.graph import DType, Tensor, TensorShape, building, get_default_graph
 from laminar.engine.graph.shapes import broadcast_shapes
 from laminar.engine.ops.core.basic import placeholder as make_placeholder
+from laminar.engine.state.creation import variables_of_nobody
 
 from .adapting import v1
 from .values import static
@@ -100,9 +101,20 @@ def device(device_name_or_function: Any) -> Any:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A block outside of the function that is being traced."""
-    graph = building()
-    with engine.eager_scope() if graph is not None and graph.captures_values else nullcontext():
+    """A block outside of the functions that are being traced: in the plain graph around, or eager.
+
+    What is made in it is none of a function's: each trace may make variables there.
+    """
+    inner = graph = building()
+    while graph is not None and graph.captures_values:
+        graph = graph.outer
+    if graph is inner:
+        with nullcontext() if graph is None else graph.control_dependencies(None):
+            yield
+        return
+    outside = engine.eager_scope() if graph is None else graph.as_default()
+    forgotten = nullcontext() if graph is None else graph.control_dependencies(None)
+    with outside, forgotten, variables_of_nobody():
         yield
 
 

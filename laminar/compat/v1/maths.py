@@ -16,7 +16,6 @@ from laminar.engine.ops.linalg import matmul as products
 from laminar.engine.ops.linalg.products import tensordot as contract
 from laminar.engine.ops.math import cumulative, reduce
 from laminar.engine.ops.math.cast import cast as cast_tensor
-from laminar.engine.ops.math.compare import where
 from laminar.engine.ops.sparse.sparse_values import SparseValues
 
 from .adapting import v1
@@ -208,9 +207,7 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Tensor:
 @v1()
 def multiply_no_nan(x: Any, y: Any) -> Tensor:
     """x * y, and 0 wherever y is 0."""
-    a, b = operands(x, y)
-    zero = lookup("ZerosLike")(b)
-    return where(lookup("Equal")(b, zero), lookup("ZerosLike")(a * b), lookup("Mul")(a, b))
+    return lookup("MulNoNan")(*operands(x, y))
 
 
 @v1()

@@ -226,3 +226,32 @@ def test_without_such_an_argument_variables_get_nothing() -> None:
         tape.watch(x)
         y = times(x)
     assert tape.gradient(y, w) is None
+
+
+def test_the_gradient_function_may_differentiate_the_forward_computation() -> None:
+    w = eng.Variable(np.float64(3.0))
+
+    @eng.custom_gradient
+    def times(x: Any) -> Any:
+        y = sin(x) * w
+
+        def backward(dy: Any, variables: Any = None) -> Any:
+            dx, dw = eng.gradients(y, [x, variables[0]], grad_ys=dy)
+            assert dw is not None
+            return dx, [10.0 * dw]
+
+        return y, backward
+
+    @eng.function
+    def slopes(x: Any) -> Any:
+        y = times(x) * 2.0
+        return eng.gradients(y, [x, w])
+
+    expected = [2 * 3 * np.cos(0.5), 2 * 10 * np.sin(0.5)]
+    np.testing.assert_allclose(slopes(tensor(0.5)), expected)
+    with eng.Graph().as_default(), eng.Session() as session:
+        w = eng.Variable(np.float64(3.0), name="w")
+        x = eng.constant(np.float64(0.5))
+        found = eng.gradients(times(x) * 2.0, [x, w])
+        session.run(w.initializer)
+        np.testing.assert_allclose(session.run(found), expected)

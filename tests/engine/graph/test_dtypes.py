@@ -64,6 +64,11 @@ def test_a_dtype_is_its_name(dtype: DType) -> None:
         assert twin == dtype
 
 
+def test_several_types_are_none() -> None:
+    with pytest.raises(DTypeError, match="got \\('int32', 'float32'\\)"):
+        as_dtype(("int32", "float32"))
+
+
 @pytest.mark.parametrize("dtype", sorted(DENSE))
 def test_numpys_dtype_and_back(dtype: DType) -> None:
     assert as_dtype(dtype.numpy) == dtype

@@ -249,7 +249,7 @@ def test_what_is_no_device() -> None:
 def test_an_operation_as_data() -> None:
     with eng.Graph().as_default():
         a: Any = eng.constant([1.0, 2.0], name="a")
-        with eng.device("/cpu:0"), eng.colocate_with(a), eng.control_dependencies([a]):
+        with eng.colocate_with(a), eng.device("/cpu:0"), eng.control_dependencies([a]):
             b: Any = eng.identity(a, name="b")
     found = b.op.node_def
     assert (found.name, found.op, found.device) == ("b", "Identity", "/device:cpu:0")
@@ -300,13 +300,22 @@ def test_the_class_of_an_operation_is_what_it_stands_with() -> None:
     ],
 )
 def test_blocks_are_left_in_the_order_of_entering(block: Any) -> None:
-    with eng.Graph().as_default() as graph:
-        outer, inner = block(), block()
-        outer.__enter__()
-        inner.__enter__()
-        with pytest.raises(FailedPreconditionError, match="in the order of entering"):
-            outer.__exit__(None, None, None)
-        assert graph.finalized is False
+    said: list[str] = []
+
+    def leave_the_outer() -> None:  # in a thread, which takes its blocks with it
+        with eng.Graph().as_default():
+            outer, inner = block(), block()
+            outer.__enter__()
+            inner.__enter__()
+            try:
+                outer.__exit__(None, None, None)
+            except FailedPreconditionError as error:
+                said.append(error.message)
+
+    thread = threading.Thread(target=leave_the_outer)
+    thread.start()
+    thread.join()
+    assert "in the order of entering" in said[0]
 
 
 def test_the_block_of_a_session_is_entered_once() -> None:
@@ -314,3 +323,18 @@ def test_the_block_of_a_session_is_entered_once() -> None:
         with session.as_default(), pytest.raises(FailedPreconditionError, match="entered already"):
             session.__enter__()
         assert session.run(eng.constant(1)) == 1
+
+
+def test_colocation_wins_over_the_devices_around_it() -> None:
+    with eng.Graph().as_default():
+        with eng.device("/gpu:0"):
+            a = op_named("a")
+        with eng.device("/cpu:0"), eng.colocate_with(a):
+            b = op_named("b")
+            with eng.colocate_with(b), eng.device("/cpu:1"):
+                c = op_named("c")
+        with eng.device("/cpu:0"), eng.colocate_with(None, ignore_existing=True):
+            d = op_named("d")
+    assert (b.device, b.colocation_groups()) == ("/device:gpu:0", [b"loc:@a"])
+    assert (c.device, c.colocation_groups()) == ("/device:cpu:1", [b"loc:@a"])  # b's group is a's
+    assert (d.device, d.colocation_groups()) == ("", [b"loc:@d"])

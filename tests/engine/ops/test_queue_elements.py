@@ -97,6 +97,13 @@ def test_flags_that_do_not_fit_the_elements(keep: Any, many: bool, text: str) ->
     assert int(queue.size().numpy()) == 0
 
 
+def test_components_of_a_batch_have_one_size() -> None:
+    with Graph().as_default():
+        queue = FIFOQueue(5, ["int32", "int32"], [(), ()])
+        with pytest.raises(ShapeError, match="one length"):
+            queue.enqueue_many([[1, 2, 3], [1, 2]])
+
+
 def test_up_to() -> None:
     queue = FIFOQueue(5, "int32", [()])
     queue.enqueue_many([[1, 2, 3]])

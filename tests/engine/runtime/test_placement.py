@@ -177,7 +177,7 @@ def test_pins_that_contradict_a_colocation_are_named() -> None:
         one = eng.constant(1.0)
         with eng.device("gpu:0"):
             a = identity(one, name="a")
-        with eng.device("cpu:0"), eng.colocate_with(a):
+        with eng.colocate_with(a), eng.device("cpu:0"):
             b = identity(one, name="b")
     with pytest.raises(InvalidArgumentError) as info:
         placed([a, b], cpus() + gpus())

@@ -87,6 +87,7 @@ BINARY = [
     pytest.param(m.xlogy, scipy.special.xlogy, X, POSITIVE, id="xlogy"),
     pytest.param(m.xdivy, np.divide, X, POSITIVE, id="xdivy"),
     pytest.param(m.divide_no_nan, np.divide, X, POSITIVE, id="divide-no-nan"),
+    pytest.param(m.multiply_no_nan, np.multiply, X, POSITIVE, id="multiply-no-nan"),
     pytest.param(m.arctan2, np.arctan2, X, X[::-1], id="arctan2"),
     pytest.param(m.hypot, np.hypot, X, X[::-1], id="hypot"),
     pytest.param(
@@ -230,6 +231,13 @@ def test_zero_times_logarithm() -> None:
 def test_division_by_zero_gives_zero() -> None:
     assert values(m.divide_no_nan, [1.0, 0.0, 3.0], [0.0, 0.0, 2.0]) == [0, 0, 1.5]
     same(slopes(m.divide_no_nan, [1.0, 0.0], [0.0, 0.0]), [[0.0, 0.0], [0.0, 0.0]])
+
+
+def test_zero_times_anything_is_zero() -> None:
+    wild = [0.0, 1.0, math.nan, math.inf, -math.inf]
+    nothing = [0.0] * 5
+    assert values(m.multiply_no_nan, wild, nothing) == nothing
+    same(slopes(m.multiply_no_nan, wild, nothing), [nothing, wild])  # d(x y)/dy is x, as it is
 
 
 def test_nothing_overflows_on_the_way() -> None:
