@@ -129,6 +129,11 @@ class ConcreteFunction:
         self._replays: dict[tuple[int, ...], ConcreteFunction] = {}
         self._call: _Call | _CallWithoutGradient | None = None
 
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{x.op.name}: {x.spec}" for x in self.ordered_inputs)
+        outputs = ", ".join(str(y.spec) for y in self.outputs)
+        return f"<{type(self).__name__} {self.name}({inputs}) -> ({outputs})>"
+
     @property
     def ordered_inputs(self) -> list[GraphTensor]:
         """`inputs` in the order of the arguments of a call."""

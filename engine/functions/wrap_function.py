@@ -143,7 +143,9 @@ def wrap_function(
         placeholders = [graph.add_argument(s, n) for n, s in bound.named_specs()]
         result = binder.call(fn, bound.with_tensors(placeholders))
         outputs = map_structure(lambda y: _output(graph, y), result)
-    return _wrapped(graph, graph.arguments, outputs)
+    found = _wrapped(graph, graph.arguments, outputs)
+    found.call_order = bound.call_order()
+    return found
 
 
 def _is_signature(given: Any) -> bool:

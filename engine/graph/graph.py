@@ -554,6 +554,11 @@ class Graph(Collections, FeedRules):
                     found = table[id(tensor)] = (tensor, make())
             return found[1]
 
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        frozen = ", finalized" if self._finalized else ""
+        return f"<{type(self).__name__}{name} of {len(self._operations)} operations{frozen}>"
+
 
 class _Stack(threading.local):
     """What a thread builds, the innermost last; see default.py."""

@@ -83,6 +83,9 @@ class Checkpoint:
             setattr(self, name, part)
         self._laminar_root = root
 
+    def __repr__(self) -> str:
+        return f"<Checkpoint of {', '.join(self._laminar_checkpoint_children()) or 'nothing'}>"
+
     def _laminar_checkpoint_children(self) -> dict[str, Any]:
         found = {n: v for n, v in vars(self).items() if n != "_laminar_root"}
         root = self._laminar_root

@@ -68,6 +68,11 @@ class Coordinator:
         self._on_stop: dict[int, Callable[[], object]] = {}
         self._next_key = 0
 
+    def __repr__(self) -> str:
+        stops = "stops" if self.should_stop() else "runs"
+        failed = "" if self._error is None else f", after {self._error!r}"
+        return f"<Coordinator of {len(self._threads)} threads, {stops}{failed}>"
+
     def should_stop(self) -> bool:
         """Whether a stop was requested."""
         return self._stop.is_set()

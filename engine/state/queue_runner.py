@@ -98,6 +98,9 @@ class QueueRunner:
         with self._lock:
             return list(self._errors)
 
+    def __repr__(self) -> str:
+        return f"<QueueRunner of {self.queue!r}, {len(self.enqueue_ops)} threads>"
+
     def create_threads(
         self,
         sess: Session,

@@ -120,6 +120,9 @@ class Exported:
     def _laminar_checkpoint_children(self) -> dict[str, Any]:
         return dict(self._parts) or {VARIABLES: self.variables}
 
+    def __repr__(self) -> str:
+        return f"<Exported with {', '.join(self._parts or self.endpoints)}>"
+
 
 class Part:
     """An object that was exported with another: its variables, functions and parts by name.
@@ -279,6 +282,9 @@ class Endpoint:
 
     def _laminar_checkpoint_children(self) -> dict[str, Any]:
         return {}  # the variables are parts of the object
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.name} of {self.input_signature}>"
 
     def _read(self) -> ClusterBody | None:
         """The graph as it is run op by op; None where that takes more than its kernels."""

@@ -147,3 +147,15 @@ def test_a_variable_that_is_returned_has_the_value_after_its_updates(signature: 
 
     counting = eng.wrap_function(count, signature)
     assert [float(counting(1.0)), float(counting(1.0))] == [6.0, 7.0]
+
+
+def test_arguments_stand_in_the_order_of_the_parameters() -> None:
+    def weighted(x: Any, by: Any, *, a: Any, parts: Any) -> Any:
+        return x - 10.0 * by + 100.0 * a + 1000.0 * parts["q"] - 10000.0 * parts["b"]
+
+    spec = eng.TensorSpec([])
+    parts = {"q": 4.0, "b": 5.0}
+    wrapped = eng.wrap_function(weighted, spec, spec, a=spec, parts={"q": spec, "b": spec})
+    expected = weighted(1.0, 2.0, a=3.0, parts=parts)
+    assert float(wrapped(1.0, 2.0, 3.0, parts)) == expected
+    assert float(wrapped(1.0, 2.0, 3.0, parts_q=4.0, parts_b=5.0)) == expected
