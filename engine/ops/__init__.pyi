@@ -10,6 +10,7 @@ from .array import gather as gather
 from .array import index as index
 from .array import indexed_slices as indexed_slices
 from .array import join as join
+from .array import offsets as offsets
 from .array import open_axis as open_axis
 from .array import padding as padding
 from .array import partition as partition
@@ -57,6 +58,7 @@ from .core import promotion as promotion
 from .core import raising as raising
 from .core import recording as recording
 from .core import registry as registry
+from .core import remembered_calls as remembered_calls
 from .core import results as results
 from .core import scalar_operators as scalar_operators
 from .core import scalars as scalars

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import InvalidArgumentError, ShapeError
+from ...errors import InvalidArgumentError, NoGradientError, ShapeError
 from ...graph import ANY, BOOLEAN, INEXACT, Array, OpView, Tensor, TensorShape, TensorSpec
 from .convert import convert_to_tensor
 from .late_checks import require
@@ -108,6 +108,23 @@ def check(
         InvalidArgumentError: at run time, if an element is false.
     """
     return assert_op(condition, *data, message=message, summarize=summarize)
+
+
+@define("PreventGradient", dtypes=ANY)
+def prevent_gradient(x: TensorSpec, *, message: str = "") -> TensorSpec:
+    """`x` itself; to ask for its gradient is a NoGradientError, with the message."""
+    return x
+
+
+@prevent_gradient.reference
+def _prevent_gradient_kernel(xp: Any, x: Array, *, message: str) -> Array:
+    return x
+
+
+@prevent_gradient.grad
+def _prevent_gradient_grad(op: OpView, dy: Tensor) -> Grads:
+    reason = op.attrs["message"] or "no reason"
+    raise NoGradientError(f"PreventGradient: this gradient is explicitly disabled: {reason}")
 
 
 @define("EnsureShape", dtypes=ANY)

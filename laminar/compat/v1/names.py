@@ -6,7 +6,17 @@ from .face import OWN, Line, face
 from .io import PARTS
 from .quantization import NAMES as QUANTIZATION
 
+# Ops that TensorFlow names in its own modules, not at the top.
+_FUNCTIONAL = """
+    While If For Gradient partitioned_call remote_call implicit_grad implicit_val_and_grad
+    prevent_gradient concat_offset concat_v2 batch_gather_nd reduced_shape
+    convert_n_to_tensor
+    empty_tensor_list tensor_list_push_back tensor_list_pop_back tensor_list_from_tensor
+    tensor_list_reserve tensor_list_resize tensor_list_length tensor_list_get_item
+    tensor_list_set_item tensor_list_stack
+"""
 NAMES: dict[str, Line] = {
+    **{name: f".functional:{name}" for name in _FUNCTIONAL.split()},
     **QUANTIZATION,
     **PARTS,
     "AUTO_REUSE": "engine:AUTO_REUSE",
@@ -277,6 +287,9 @@ NAMES: dict[str, Line] = {
     "print": ".passing:print",
     "py_func": ".flow:py_func",
     "py_function": (OWN, "engine:py_function"),
+    "eager_py_func": (OWN, "engine:py_function"),
+    "print_v2": ".passing:print",
+    "StaticVocabularyTableV1": (OWN, "engine:StaticVocabularyTable"),
     "qr": ("input, full_matrices=False, name=None", "ops:qr(input)"),
     "random_crop": ".drawing:random_crop",
     "random_gamma": ".drawing:random_gamma",

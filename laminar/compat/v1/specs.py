@@ -14,9 +14,37 @@ from laminar.engine.ops.sparse.sparse_values import SparseValues
 class TypeSpec:
     """What is known of a value before there is one: the base of such specs."""
 
-    def _fields(self) -> tuple[Any, ...]:
-        """What tells specs of one class apart; a shape stands first."""
+    def _serialize(self) -> tuple[Any, ...]:
+        """What tells specs of one class apart, and what one is made of; a shape stands first."""
         raise NotImplementedError
+
+    @property
+    def _component_specs(self) -> Any:
+        """The specs of the tensors that a value is made of."""
+        raise NotImplementedError
+
+    def _to_components(self, value: Any) -> Any:
+        """The tensors that a value is made of."""
+        raise NotImplementedError
+
+    def _from_components(self, components: Any) -> Any:
+        """The value of its tensors, or of arrays."""
+        raise NotImplementedError
+
+    def _batched(self, shape: TensorShape) -> Self:
+        """The same of another shape."""
+        made: Any = type(self)
+        found: Self = made(shape, *self._serialize()[1:])
+        return found
+
+    def _batch(self, batch_size: int | None) -> Self:
+        """The spec of so many values side by side."""
+        return self._batched(TensorShape([batch_size]).concatenate(self._serialize()[0]))
+
+    def _unbatch(self) -> Self:
+        """The spec of one of the values that stand side by side."""
+        shape = self._serialize()[0]
+        return self._batched(TensorShape(None if shape.rank is None else shape[1:]))
 
     @property
     def value_type(self) -> type[Any]:
@@ -37,7 +65,7 @@ class TypeSpec:
             other = self.of(other)
         return type(other) is type(self) and all(
             _compatible(mine, theirs)
-            for mine, theirs in zip(self._fields(), other._fields(), strict=True)
+            for mine, theirs in zip(self._serialize(), other._serialize(), strict=True)
         )
 
     def most_specific_compatible_type(self, other: Any) -> Self:
@@ -47,7 +75,7 @@ class TypeSpec:
             InvalidArgumentError: there is none.
         """
         if type(other) is type(self):
-            pairs = list(zip(self._fields(), other._fields(), strict=True))
+            pairs = list(zip(self._serialize(), other._serialize(), strict=True))
             if all(a == b or isinstance(a, TensorShape) for a, b in pairs):
                 return type(self)(
                     *(
@@ -60,13 +88,13 @@ class TypeSpec:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TypeSpec):
             return NotImplemented
-        return type(other) is type(self) and self._fields() == other._fields()
+        return type(other) is type(self) and self._serialize() == other._serialize()
 
     def __hash__(self) -> int:
-        return hash((type(self), self._fields()))
+        return hash((type(self), self._serialize()))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}{self._fields()!r}"
+        return f"{type(self).__name__}{self._serialize()!r}"
 
 
 def _compatible(mine: Any, theirs: Any) -> bool:
@@ -102,8 +130,22 @@ class SparseTensorSpec(TypeSpec):
         """SparseTensor."""
         return SparseValues
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _serialize(self) -> tuple[Any, ...]:
         return (self._shape, self._dtype)
+
+    @property
+    def _component_specs(self) -> list[engine.TensorSpec]:
+        return [
+            engine.TensorSpec([None, self.rank], engine.int64),
+            engine.TensorSpec([None], self._dtype),
+            engine.TensorSpec([self.rank], engine.int64),
+        ]
+
+    def _to_components(self, value: Any) -> list[Any]:
+        return list(value)
+
+    def _from_components(self, components: Any) -> Any:
+        return SparseValues(*components)
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -133,9 +175,9 @@ class IndexedSlicesSpec(TypeSpec):
         indices_shape: Any = None,
     ) -> None:
         self._shape = TensorShape(shape)
-        self._dtype = as_dtype(dtype)
+        self._values_dtype = as_dtype(dtype)
         self._indices_dtype = as_dtype(indices_dtype)
-        self._shape_dtype = None if dense_shape_dtype is None else as_dtype(dense_shape_dtype)
+        self._dense_shape_dtype = None if dense_shape_dtype is None else as_dtype(dense_shape_dtype)
         self._indices_shape = TensorShape(indices_shape).with_rank(1)
 
     @property
@@ -143,14 +185,32 @@ class IndexedSlicesSpec(TypeSpec):
         """IndexedSlices."""
         return IndexedSlices
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _serialize(self) -> tuple[Any, ...]:
         return (
             self._shape,
-            self._dtype,
+            self._values_dtype,
             self._indices_dtype,
-            self._shape_dtype,
+            self._dense_shape_dtype,
             self._indices_shape,
         )
+
+    @property
+    def _component_specs(self) -> tuple[engine.TensorSpec, ...]:
+        rest = None if self._shape.rank is None else [*self._indices_shape, *self._shape[1:]]
+        specs = [
+            engine.TensorSpec(rest, self._values_dtype),
+            engine.TensorSpec(self._indices_shape, self._indices_dtype),
+        ]
+        if self._dense_shape_dtype is not None:
+            specs.append(engine.TensorSpec([self._shape.rank], self._dense_shape_dtype))
+        return tuple(specs)
+
+    def _to_components(self, value: Any) -> tuple[Any, ...]:
+        parts = (value.values, value.indices)
+        return parts if self._dense_shape_dtype is None else (*parts, value.dense_shape)
+
+    def _from_components(self, components: Any) -> Any:
+        return IndexedSlices(*components)
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -195,8 +255,27 @@ class RaggedTensorSpec(TypeSpec):
         """RaggedTensor."""
         return engine.RaggedTensor
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _serialize(self) -> tuple[Any, ...]:
         return (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
+
+    @property
+    def _component_specs(self) -> list[engine.TensorSpec]:
+        rank, outer = self._shape.rank, self._ragged_rank
+        rows = None if rank is None or self._shape[0] is None else self._shape[0] + 1
+        flat = None if rank is None else [None, *self._shape[outer + 1 :]]
+        more = [engine.TensorSpec([None], self._row_splits_dtype)] * (outer - 1)
+        first = engine.TensorSpec([rows], self._row_splits_dtype)
+        return [engine.TensorSpec(flat, self._dtype), first, *more]
+
+    def _to_components(self, value: Any) -> list[Any]:
+        return [value.flat_values, *value.nested_row_splits]
+
+    def _from_components(self, components: Any) -> Any:
+        return engine.RaggedTensor(components[0], components[1:])
+
+    def _batched(self, shape: TensorShape) -> Self:
+        rank = self._ragged_rank + (shape.rank or 0) - (self._shape.rank or 0)
+        return type(self)(shape, self._dtype, rank, self._row_splits_dtype)
 
     @classmethod
     def of(cls, value: Any) -> Self:
