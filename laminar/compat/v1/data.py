@@ -9,6 +9,9 @@ from .face import Line, face
 
 NAMES: dict[str, Line] = {
     "Dataset": ".pipelines:Dataset",
+    "FixedLengthRecordDataset": ".pipeline_files:FixedLengthRecordDataset",
+    "Options": ".pipeline_options:Options",
+    "get_output_classes": ".pipelines:get_output_classes",
     "Iterator": ".pipelines:Iterator",
     "TFRecordDataset": ".pipelines:tf_record_dataset",
     "TextLineDataset": ".pipelines:text_line_dataset",

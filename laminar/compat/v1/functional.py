@@ -205,7 +205,7 @@ def partitioned_call(
 
 
 @v1()
-def remote_call(args: Any, Tout: Any, f: Any, target: Any, name: str | None = None) -> Any:  # noqa: N803
+def remote_call(args: Any, Tout: Any, f: Any, target: Any, name: str | None = None) -> Any:  # noqa: N803  # its name there
     """What a function gives of arguments, computed on a device.
 
     Args:

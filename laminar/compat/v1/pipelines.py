@@ -18,10 +18,11 @@ from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.tree import map_structure
 
 from .adapting import in_graph
+from .pipeline_options import Options
 from .values import static
 
 
-def _computing(fn: Callable[..., Any]) -> Callable[..., Any]:
+def computing(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of tensors as one of arrays, which a walk calls."""
 
     @functools.wraps(fn)
@@ -56,6 +57,20 @@ class Dataset(datasets.Dataset):
         """The structure of the classes: all are tensors."""
         return map_structure(lambda spec: engine.Tensor, self.element_spec)
 
+    def with_options(self, options: Options) -> Dataset:
+        """The data set itself: how it is walked is laminar's choice.
+
+        Raises:
+            TypeError: these are no Options.
+        """
+        if not isinstance(options, Options):
+            raise TypeError(f"Dataset.with_options: expected Options, got {options!r}")
+        return self
+
+    def options(self) -> Options:
+        """Settings that leave all to laminar."""
+        return Options()
+
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator that walks it once in each session."""
         with in_graph():
@@ -69,12 +84,12 @@ class Dataset(datasets.Dataset):
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
         """The rows of arrays, or of constants."""
-        return _own(datasets.Dataset.from_tensor_slices(map_structure(_values, tensors)))
+        return _own(datasets.Dataset.from_tensor_slices(map_structure(values_of, tensors)))
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
         """One element."""
-        return _own(datasets.Dataset.from_tensors(map_structure(_values, tensors)))
+        return _own(datasets.Dataset.from_tensors(map_structure(values_of, tensors)))
 
     @staticmethod
     def from_generator(  # type: ignore[override]  # the types and shapes apart, as there
@@ -114,26 +129,26 @@ class Dataset(datasets.Dataset):
         name: str | None = None,
     ) -> Dataset:
         """A function of each element."""
-        return _own(super().map(_computing(map_func), num_parallel_calls, deterministic))
+        return _own(super().map(computing(map_func), num_parallel_calls, deterministic))
 
     def filter(self, predicate: Any, name: str | None = None) -> Dataset:
         """The elements for which a function is True."""
-        return _own(super().filter(_computing(predicate)))
+        return _own(super().filter(computing(predicate)))
 
     def flat_map(self, map_func: Any) -> Dataset:
         """The elements of the data sets that a function makes of each."""
-        return _own(super().flat_map(_computing(map_func)))
+        return _own(super().flat_map(computing(map_func)))
 
     def interleave(self, map_func: Any, *args: Any, **options: Any) -> Dataset:
         """Likewise, in turn."""
-        return _own(super().interleave(_computing(map_func), *args, **options))
+        return _own(super().interleave(computing(map_func), *args, **options))
 
     def reduce(self, initial_state: Any, reduce_func: Any) -> Any:
         """The last state."""
-        return super().reduce(initial_state, lambda s, e: as_element(_computing(reduce_func)(s, e)))
+        return super().reduce(initial_state, lambda s, e: as_element(computing(reduce_func)(s, e)))
 
 
-def _values(x: Any) -> Any:
+def values_of(x: Any) -> Any:
     """The value of a constant; of a tensor that a run makes there is none."""
     if not isinstance(x, engine.GraphTensor):
         return x
@@ -219,11 +234,21 @@ def get_output_shapes(of: Any) -> Any:
     return of.output_shapes
 
 
+def get_output_classes(of: Any) -> Any:
+    """The structure of the classes: all are tensors."""
+    return map_structure(lambda spec: engine.Tensor, of.element_spec)
+
+
+def get_structure(of: Any) -> Any:
+    """The structure of the specs of elements."""
+    return of.element_spec
+
+
 def text_line_dataset(filenames: Any, **hints: Any) -> Dataset:
     """The lines of text files."""
-    return _own(datasets.Dataset.from_text_lines(_values(filenames)))
+    return _own(datasets.Dataset.from_text_lines(values_of(filenames)))
 
 
 def tf_record_dataset(filenames: Any, compression_type: Any = None, **hints: Any) -> Dataset:
     """The records of files."""
-    return _own(datasets.Dataset.from_records(_values(filenames), compression_type or ""))
+    return _own(datasets.Dataset.from_records(values_of(filenames), compression_type or ""))
