@@ -353,8 +353,7 @@ class Peer:
         try:
             frame = decode(data, len(data), wanted.spec)
         except LaminarError as error:
-            if self._end(number) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error)
             return
         if self._end(number) is not None:
             self._arrived(wanted, frame.value, frame.is_dead, len(data), "link")
@@ -375,8 +374,7 @@ class Peer:
         try:
             header = announced_header(rest, wanted)
         except LaminarError as error:
-            if self._end(number) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error)
             return None
         return wanted, _Announced(ticket, header, zlib.crc32(rest))
 
@@ -392,8 +390,7 @@ class Peer:
                 raise links.damage(f"{size} bytes are to come along it")
             memory = self._around.pool.take(size, wanted.key)
         except LaminarError as error:
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error, True)
             return
         self._coming[number] = _Coming(wanted, announced.header, memory)
 
@@ -413,11 +410,9 @@ class Peer:
         try:
             value = array_of(coming.header, coming.memory)
         except LaminarError as error:
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error, True)
             return
-        if self._end(number, True) is not None:
-            self._arrived(wanted, value, False, end, "link")
+        self._finish(number, wanted, value, end, "link")
 
     def _take_shared(self, number: int, data: memoryview, fd: int | None) -> None:
         """Compute on the memory in which the sender has put a tensor."""
@@ -435,8 +430,7 @@ class Peer:
             budget.reserve(size, wanted.key)
         except LaminarError as error:
             released.append(place)
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error, True)
             return
 
         def give_back(_: Any) -> None:
@@ -447,17 +441,14 @@ class Peer:
             lease = Lease(file.memory(size), size, give_back)
         except LaminarError as error:
             give_back(None)
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error, True)
             return
         try:
             value = array_of(header, np.asarray(lease))
         except LaminarError as error:
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error, True)
             return
-        if self._end(number, True) is not None:
-            self._arrived(wanted, value, False, size, "memory")
+        self._finish(number, wanted, value, size, "memory")
 
     def _file(self, place: int, fd: int | None) -> SharedFile:
         """The memory of that number, which comes once."""
@@ -488,11 +479,9 @@ class Peer:
                     self._fill(others, memory, announced, wanted)
             value = array_of(header, memory)
         except LaminarError as error:
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
+            self._refuse(number, wanted, error, True)
             return
-        if self._end(number, True) is not None:
-            self._arrived(wanted, value, False, header.num_bytes, way)
+        self._finish(number, wanted, value, header.num_bytes, way)
 
     def _fill(self, channels: Channels, memory: Any, announced: _Announced, wanted: Wanted) -> None:
         left = wanted.end - time.monotonic()
@@ -510,6 +499,18 @@ class Peer:
                 fill(view, call, announced.checksum)
             finally:
                 call.cancel()
+
+    def _refuse(
+        self, number: int, wanted: Wanted, error: LaminarError, is_long: bool = False
+    ) -> None:
+        """Fail what still waits under a number."""
+        if self._end(number, is_long) is not None:
+            self._fail(wanted, error)
+
+    def _finish(self, number: int, wanted: Wanted, value: Any, size: int, way: str) -> None:
+        """Give a long tensor to who still waits under a number."""
+        if self._end(number, True) is not None:
+            self._arrived(wanted, value, False, size, way)
 
     def _arrived(self, wanted: Wanted, value: Any, is_dead: bool, size: int, way: str) -> None:
         watch = self._around.on_transfer

@@ -33,7 +33,7 @@ from ..graph import (
 )
 from ..ops.control.structured import Ragged
 from ..ops.core.arrays import can_stand_for, to_array
-from ..ops.core.basic import identity, zeros_like
+from ..ops.core.basic import zeros_like
 from ..ops.core.cluster import ClusterBody, cluster_op, prepare_body
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input, symbolic_graph
@@ -62,6 +62,7 @@ from .captures import (
     watch_variables,
 )
 from .func_graph import FuncGraph
+from .inlining import inlined
 from .packing import packer
 
 _CONTEXT = StepContext()
@@ -240,7 +241,16 @@ class ConcreteFunction:
         if graph is None:
             graph = symbolic_graph(self.name, arguments)
         if graph is not None:
-            return self._inline(graph, arguments)
+            return inlined(
+                graph,
+                self.name,
+                [*self.inputs, *self.captured_inputs],
+                arguments,
+                self.captured,
+                self.operations,
+                self.outputs,
+                self.effects,
+            )
         if not recorders.active:
             return self._run(arguments, self.outputs)
         return self._run_recorded(arguments)
@@ -401,38 +411,6 @@ class ConcreteFunction:
         timeout = options.timeout_in_ms
         found = run_watched(plan, values, context, machine, options, metadata, timeout)
         return tensors_of(found, [t.dtype for t in self.outputs])
-
-    # Copying into another graph
-
-    def _inline(self, graph: Graph, arguments: Sequence[Tensor]) -> list[Tensor]:
-        inside: dict[int, GraphTensor] = {}
-        copies: dict[str, Operation] = {}
-        given = [*arguments, *self.captured]
-        for x, value in zip((*self.inputs, *self.captured_inputs), given, strict=True):
-            inside[id(x)] = as_input(graph, value)
-        watch_variables(self.captured, [inside[id(x)] for x in self.captured_inputs])
-        for x in (*self.inputs, *self.captured_inputs):
-            copies[x.op.name] = inside[id(x)].op  # something may wait for it
-        with graph.name_scope(self.name):
-            for op in self.operations:
-                inputs = [inside[id(x)] for x in op.inputs]
-                controls = [copies[c.name] for c in op.control_inputs if c.name in copies]
-                with graph.control_dependencies(controls), graph.device(op.device):
-                    copy = graph.add(op.definition, inputs, op.attrs, name=op.name)
-                copy.location, copy.layer = op.location, op.layer
-                copy.colocation += tuple(copies[n].name for n in op.colocation if n in copies)
-                copies[op.name] = copy
-                for y, twin in zip(op.outputs, copy.outputs, strict=True):
-                    twin.set_shape(y.shape)
-                    inside.setdefault(id(y), twin)
-                if recorders.active:
-                    notify(op.definition, inputs, copy.attrs, copy.outputs)  # type: ignore[arg-type]  # the table's only kind
-            found = [inside[id(y)] for y in self.outputs]
-            effects = [copies[op.name] for op in self.effects]
-            if not effects or graph.captures_values:  # the graph of a function runs them by itself
-                return list(found)
-            with graph.control_dependencies(effects):
-                return [identity(y) for y in found]
 
 
 class _Backward:
