@@ -103,8 +103,8 @@ class CategoryEncoding(DataLayer):
                     f"{who(self)}: count_weights is for output_mode 'count', "
                     f"which is {self.output_mode!r}"
                 )
-            count_weights = ops.cast(ops.convert_to_tensor(count_weights), self.compute_dtype)
-        return encode(inputs, self.output_mode, self.num_tokens, self.compute_dtype, count_weights)
+            count_weights = ops.cast(ops.convert_to_tensor(count_weights), self.dtype)
+        return encode(inputs, self.output_mode, self.num_tokens, self.dtype, count_weights)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

@@ -48,6 +48,8 @@ class ConvBase(Layer):
 
     rank: ClassVar[int]
     paddings: ClassVar[tuple[CausalPadding, ...]] = ("valid", "same")
+    # Whether strides and dilation may both be above 1.
+    _dilates_with_strides: ClassVar[bool] = False
     activation: Callable[[Any], Any]
     bias: Variable | None
 
@@ -79,7 +81,7 @@ class ConvBase(Layer):
             bias_regularizer=bias_regularizer,
             bias_constraint=bias_constraint,
         )
-        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+        if not self._dilates_with_strides and max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise InvalidArgumentError(
                 f"{who(self)}: strides {self.strides} and dilation_rate {self.dilation_rate} are "
                 f"both above 1",

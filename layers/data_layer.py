@@ -15,6 +15,7 @@ from laminar.engine.state import Variable
 from laminar.naming import who
 
 from .layer import Layer
+from .operation import without_training
 from .symbolic import any_symbolic
 from .tf_graph import call_in_tf_graph, holds_tf_symbols
 
@@ -33,7 +34,9 @@ class DataLayer(Layer):
         if holds_tf_symbols(inputs):
             return call_in_tf_graph(
                 lambda arrays: self(arrays, *args, **kwargs),
-                lambda symbols: self.compute_output_spec(symbols, *args, **kwargs),
+                lambda symbols: self.compute_output_spec(
+                    symbols, *args, **without_training(kwargs, self)
+                ),
                 inputs,
             )
         return super().__call__(self._as_input(inputs), *args, **kwargs)

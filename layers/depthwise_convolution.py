@@ -44,11 +44,11 @@ class DepthwiseConv(ConvBase):
         "channels_first" the channels stand second
 
     Raises:
-        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
-            that are both above 1.
+        InvalidArgumentError: a size below 1, or another padding or layout.
     """
 
     padding: Padding
+    _dilates_with_strides = True
 
     def __init__(
         self,
@@ -157,8 +157,7 @@ class DepthwiseConv1D(DepthwiseConv):
         "channels_first" the channels stand second
 
     Raises:
-        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
-            that are both above 1.
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layer = layers.DepthwiseConv1D(2, depthwise_initializer="ones")
@@ -197,8 +196,7 @@ class DepthwiseConv2D(DepthwiseConv):
         with "channels_first" the channels stand second
 
     Raises:
-        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
-            that are both above 1.
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Examples:
         >>> layers.DepthwiseConv2D(3, depth_multiplier=2)(np.zeros((1, 8, 8, 3))).shape

@@ -110,7 +110,7 @@ class Hashing(DataLayer):
         if self.output_mode == "one_hot" and len(x.shape) and x.shape[-1] == 1:
             x = ops.squeeze(x, -1)
         bins = self._bins(x)
-        return encode(bins, self.output_mode, self.num_bins, self.compute_dtype)
+        return encode(bins, self.output_mode, self.num_bins, self.dtype)
 
     def _bins(self, x: Any) -> Any:
         masks = self.mask_value is not None and self.num_bins > 1
@@ -186,7 +186,7 @@ class HashedCrossing(DataLayer):
             is_text = x.dtype in STRING
             crossed = fingerprint_cat(crossed, fingerprint(x) if is_text else ops.cast(x, "int64"))
         bins = fingerprint_bucket(crossed, self.num_bins)
-        return encode(bins, self.output_mode, self.num_bins, self.compute_dtype)
+        return encode(bins, self.output_mode, self.num_bins, self.dtype)
 
     def _check(self, inputs: Any) -> None:
         shapes = [tuple(x.shape) for x in inputs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias, Unpack
 
 from laminar import ops, random
@@ -18,11 +18,14 @@ from laminar.typing import DataFormat
 from .data_layer import DataLayer, as_input
 from .layer_options import LayerOptions
 from .options import config_of
+from .symbolic import KerasTensor
 
 # The range of a random factor: (least, greatest), or one number for -number to number.
 Range: TypeAlias = float | Sequence[float]
 # What a dict of inputs may hold.
 PARTS = ("images", "labels", "segmentation_masks", "bounding_boxes")
+# For what of a symbolic call depends on no height and width, where they are unknown.
+_SOME_SIZE = 64
 
 
 class BoxOptions(LayerOptions, total=False):
@@ -259,6 +262,16 @@ class ImageLayer(DataLayer):
             found["bounding_boxes"] = self.transform_bounding_boxes(boxes, drawn, training)
         return found
 
+    def compute_output_spec(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        """See `Layer`. A height or width that is known only with the data stays open until then."""
+        images = data["images"] if isinstance(data, dict) else data
+        shape = TensorShape(images.shape)
+        if shape.rank not in (3, 4) or None not in self._size(shape):
+            return super().compute_output_spec(data, *args, **kwargs)
+        found = super().compute_output_spec(_at_some_size(self, data), *args, **kwargs)
+        height, width = self.changed_size(self._size(shape))
+        return _with_size(self, found, lambda _: (height, width))
+
     def _check(self, parts: dict[str, Any]) -> None:
         if "images" not in parts or not set(parts) <= set(PARTS):
             raise InvalidArgumentError(
@@ -452,6 +465,22 @@ def rescaled(x: Tensor, source: tuple[float, float], target: tuple[float, float]
 def clipped(x: Tensor, limits: tuple[float, float]) -> Any:
     """Pixels brought into their range."""
     return ops.clip(x, limits[0], limits[1])
+
+
+def _at_some_size(layer: ImageLayer, data: Any) -> Any:
+    """`data` of a symbolic call, with some height and width where they are unknown."""
+    return _with_size(layer, data, lambda size: [_SOME_SIZE if n is None else n for n in size])
+
+
+def _with_size(layer: ImageLayer, data: Any, size_for: Callable[[Any], Sequence[Any]]) -> Any:
+    """Symbolic images, or those of a dict and the masks in it, of other heights and widths."""
+    if isinstance(data, dict):
+        pictures = {k: data[k] for k in ("images", "segmentation_masks") if k in data}
+        return {**data, **{k: _with_size(layer, x, size_for) for k, x in pictures.items()}}
+    shape, first = list(data.shape), -2 if layer.data_format == "channels_first" else -3
+    first += len(shape)
+    shape[first : first + 2] = size_for(shape[first : first + 2])
+    return KerasTensor(tuple(shape), data.dtype)
 
 
 def known_size(layer: ImageLayer, x: Tensor) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from .building import Buildable, legacy_shape
 from .context import CallContext, current
 from .holding import holding
 from .input_spec import check_inputs, check_positional
-from .layer_options import FirstShape
+from .layer_options import FirstShape, checked_trainable
 from .masking import get_mask, set_mask
 from .operation import Operation, infer_outputs, recorded_arguments
 from .policies import WithPolicy
@@ -112,7 +112,7 @@ class Layer(Reporting, WithPolicy, Operation):
         self.activity_regularizer = regularizers.get(activity_regularizer)
         self._laminar_policy = dtype_policies.get(dtype)
         self.autocast = autocast
-        self._laminar_trainable = trainable
+        self._laminar_trainable = checked_trainable(self, trainable)
         self.built = self._laminar_stateless and type(self).build is Buildable.build
         self.input_spec: Any = None
         self.supports_masking = False

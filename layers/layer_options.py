@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from laminar.dtype_policies import PolicyLike
+from laminar.engine.errors import InvalidArgumentError
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
@@ -30,3 +32,14 @@ class LayerOptions(CommonOptions, total=False):
     """The arguments that every layer takes; see `Layer`."""
 
     activity_regularizer: RegularizerLike | None
+
+
+def checked_trainable(layer: Any, value: Any) -> bool:
+    """`value` of the argument `trainable`.
+
+    Raises:
+        InvalidArgumentError: it is neither True nor False.
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(f"{who(layer)}: trainable must be True or False, got {value!r}")
+    return value

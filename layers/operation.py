@@ -101,7 +101,7 @@ class Operation(Copied):
 
     def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
         """Record a call on symbolic tensors, and give symbolic results."""
-        outputs = self.compute_output_spec(*args, **kwargs)
+        outputs = self.compute_output_spec(*args, **without_training(kwargs, self))
         Node(self, args, kwargs, outputs)
         return outputs
 
@@ -190,6 +190,16 @@ def recorded_arguments(operation: Operation) -> dict[str, Any]:
     for name in ("name", "trainable", "dtype", "activity_regularizer"):
         found.pop(name, None)
     return {name: serialize_keras_object(value) for name, value in found.items()}
+
+
+def without_training(kwargs: dict[str, Any], operation: Any) -> dict[str, Any]:
+    """`kwargs` of a call, for `compute_output_spec`: one may be written for the inputs alone."""
+    if "training" not in kwargs:
+        return kwargs
+    parameters = inspect.signature(operation.compute_output_spec).parameters.values()
+    if any(p.name == "training" or p.kind is p.VAR_KEYWORD for p in parameters):
+        return kwargs
+    return {k: v for k, v in kwargs.items() if k != "training"}
 
 
 def infer_outputs(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

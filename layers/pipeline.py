@@ -10,6 +10,7 @@ from laminar.serialization import deserialize_keras_object, serialize_keras_obje
 
 from .data_layer import DataLayer, as_input
 from .layer import Layer, refuse_layer
+from .operation import without_training
 
 
 class Pipeline(DataLayer):
@@ -50,6 +51,13 @@ class Pipeline(DataLayer):
     def call(self, inputs: Any, training: bool = True) -> Any:
         for layer in self._steps:
             inputs = layer(inputs, training=training)
+        return inputs
+
+    def compute_output_spec(self, inputs: Any, training: bool = True) -> Any:
+        """The symbolic outputs, from layer to layer, each of which knows what is open with it."""
+        for layer in self._steps:
+            kwargs = without_training({"training": training}, layer)
+            inputs = layer.compute_output_spec(inputs, **kwargs)
         return inputs
 
     def get_config(self) -> dict[str, Any]:

@@ -48,14 +48,14 @@ class SeparableConv(ConvBase):
         the channels stand second
 
     Raises:
-        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
-            that are both above 1.
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
         arXiv:1610.02357, section 1.
     """
 
     padding: Padding
+    _dilates_with_strides = True
 
     def __init__(
         self,
@@ -182,8 +182,7 @@ class SeparableConv1D(SeparableConv):
         channels stand second
 
     Raises:
-        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
-            that are both above 1.
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
         arXiv:1610.02357, section 1.
@@ -227,8 +226,7 @@ class SeparableConv2D(SeparableConv):
         "channels_first" the channels stand second
 
     Raises:
-        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
-            that are both above 1.
+        InvalidArgumentError: a size below 1, or another padding or layout.
 
     Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
         arXiv:1610.02357, section 1.

@@ -74,7 +74,8 @@ class SpectralNormalization(Wrapper):
             u, kernel = self.normalized_weights()
             self.vector_u.assign(u)
             self.kernel.assign(kernel)
-        return self.layer(inputs)
+        y = self.layer(inputs)
+        return ops.cast(y, inputs.dtype) if inputs.dtype.is_floating else y
 
     def normalized_weights(self) -> tuple[Any, Any]:
         """The next estimate of u, and the kernel divided by its norm; a kernel of zeros stays."""

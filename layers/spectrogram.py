@@ -175,7 +175,7 @@ class MelSpectrogram(DataLayer):
         fft_length: samples transformed at a time.
         sequence_stride: distance of the beginnings of stretches.
         sequence_length: samples of a stretch, by default `fft_length`.
-        window: by which a stretch is multiplied: "hann" or "hamming".
+        window: by which a stretch is multiplied: "hann", "hamming", its points, or None for none.
         sampling_rate: samples of a second.
         num_mel_bins: number of bands.
         min_freq: where the first band begins, in Hz.
@@ -206,7 +206,7 @@ class MelSpectrogram(DataLayer):
         fft_length: int = 2048,
         sequence_stride: int = 512,
         sequence_length: int | None = None,
-        window: str = "hann",
+        window: str | TensorLike | None = "hann",
         sampling_rate: int = 16000,
         num_mel_bins: int = 128,
         min_freq: float = 20.0,
@@ -227,7 +227,11 @@ class MelSpectrogram(DataLayer):
                 f"{who(self)}: sequence_length must be at most fft_length, "
                 f"got {sequence_length} and {fft_length}"
             )
-        self.window = one_of(self, "window", window, ("hann", "hamming"))
+        if isinstance(window, str):
+            one_of(self, "window", window, ("hann", "hamming"))
+        elif window is not None:  # it is of this length
+            window_points(who(self), window, self.sequence_length, True)
+        self.window = window
         self.sampling_rate = sampling_rate
         self.num_mel_bins = whole(self, "num_mel_bins", num_mel_bins)
         self.min_freq = min_freq

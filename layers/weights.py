@@ -138,6 +138,9 @@ class Weighted(Tracked):
         variable.constraint = constraints.get(constraint)
         variable.overwrite_with_gradient = overwrite_with_gradient
         self.__dict__.setdefault("_laminar_own", []).append(variable)
+        if trainable and not self._laminar_trainable:
+            self.__dict__.setdefault("_laminar_frozen", []).append(variable)
+            variable.trainable = False
         return variable
 
     add_variable = add_weight

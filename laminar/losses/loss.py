@@ -10,7 +10,7 @@ from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import DType, Tensor, as_dtype
 from laminar.layers.masking import get_mask
 
-from .. import config, ops, tree
+from .. import config, dtype_policies, ops, tree
 from ..dtype_policies import Policy
 from ..naming import auto_name
 from ..recorded import Recorded
@@ -221,4 +221,5 @@ def _map_arrays(fn: Callable[[Any], Any], x: TensorStructure) -> Any:
 
 def dtype_of(dtype: DTypeLike | Policy) -> DType:
     """The element type that a name, dtype or dtype policy means."""
-    return as_dtype(getattr(dtype, "compute_dtype", dtype))
+    policy = dtype_policies.get(dtype) if isinstance(dtype, str) else dtype
+    return as_dtype(getattr(policy, "compute_dtype", policy))

@@ -140,7 +140,7 @@ class AUC(CurveMetric):
                 y_true,
                 y_pred,
                 self._thresholds,
-                dtype=self.dtype,
+                dtype=self.true_positives.dtype,
                 evenly=self._evenly,
                 from_logits=self.from_logits,
                 sample_weight=sample_weight,

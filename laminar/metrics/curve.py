@@ -88,7 +88,7 @@ class OperatingPoint(CurveMetric):
                 y_true,
                 y_pred,
                 self.thresholds,
-                dtype=self.dtype,
+                dtype=self.true_positives.dtype,
                 evenly=len(self.thresholds) > 1,
                 class_id=self.class_id,
                 sample_weight=sample_weight,
@@ -97,7 +97,7 @@ class OperatingPoint(CurveMetric):
 
     def result(self) -> Any:
         constrained, dependent = self._rates(self._counts())
-        good = ops.greater_equal(constrained, ops.cast(self.value, self.dtype))
+        good = ops.greater_equal(constrained, ops.cast(self.value, constrained.dtype))
         return ops.max(ops.where(good, dependent, ops.zeros_like(dependent)))
 
     def _rates(self, counts: Confusion) -> tuple[Tensor, Tensor]:

@@ -78,7 +78,7 @@ class FBetaScore(Metric):
             raise ShapeError(f"{who}: expected predictions (batch, classes), got shape {shape}")
         counts = () if self.average == "micro" else (shape[-1],)
         for kind in _COUNTS:
-            setattr(self, kind, self.add_variable(counts, "zeros", name=kind))
+            setattr(self, kind, self.add_variable(counts, "zeros", self.dtype, name=kind))
         self._built = True
 
     def update_state(

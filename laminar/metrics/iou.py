@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor, int32
+from laminar.engine.graph import Tensor, float64, int32
 
 from .. import ops
 from ..dtype_policies import Policy
@@ -64,7 +64,7 @@ class IoU(Metric):
         self.sparse_y_pred = sparse_y_pred
         self.axis = axis
         self.total_cm = self.add_variable(
-            (num_classes, num_classes), "zeros", name="total_confusion_matrix"
+            (num_classes, num_classes), "zeros", self.dtype, name="total_confusion_matrix"
         )
 
     def update_state(
@@ -97,8 +97,7 @@ class IoU(Metric):
 
     def result(self) -> Any:
         matrix = self.total_cm.value
-        if not self.dtype.is_floating:
-            matrix = ops.cast(matrix, "float32")
+        matrix = ops.cast(matrix, "float64" if self.dtype == float64 else "float32")
         targets = ops.convert_to_tensor(self.target_class_ids, dtype="int32")
         hits = ops.take(ops.diagonal(matrix), targets, axis=0)
         sizes = ops.sum(matrix, axis=0) + ops.sum(matrix, axis=1)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from laminar.engine.errors import UnimplementedError
 from laminar.engine.graph import DType, Tensor, as_dtype
+from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.state import Variable, set_to_zero
 from laminar.layers.holding import holding
 from laminar.layers.tracking import Tracked
@@ -79,14 +80,17 @@ class Metric(Tracked, Recorded, Copied):
         Args:
             shape: its dimensions.
             initializer: name or object; None for zeros.
-            dtype: by default that of the metric.
+            dtype: by default `config.floatx()`, float64 in a metric of float64: counts in 16 bits
+                would stop growing.
             aggregation: how replicas combine it: "sum", "mean" or "only_first_replica".
             name: last part of its path.
         """
         variable = Variable(
             initializers.get(initializer or "zeros"),
             tuple(shape),
-            dtype=self.dtype if dtype is None else dtype_of(dtype),
+            dtype=result_type(self.dtype, as_dtype(config.floatx()))
+            if dtype is None
+            else dtype_of(dtype),
             trainable=False,
             autocast=False,
             aggregation=aggregation,

@@ -46,7 +46,7 @@ class ConfusionCount(Metric):
             y_true,
             y_pred,
             self.thresholds,
-            dtype=self.dtype,
+            dtype=self.accumulator.dtype,
             sample_weight=sample_weight,
         )
         self.accumulator.assign_add(getattr(counts, self._kind))
@@ -162,7 +162,7 @@ class _Share(Metric):
             y_true,
             y_pred,
             self.thresholds,
-            dtype=self.dtype,
+            dtype=self.true_positives.dtype,
             top_k=self.top_k,
             class_id=self.class_id,
             sample_weight=sample_weight,

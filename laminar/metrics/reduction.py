@@ -81,7 +81,7 @@ class Sum(Metric):
 
     def __init__(self, name: str | None = "sum", dtype: DTypeLike | Policy | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
-        self.total = self.add_variable((), "zeros", name="total")
+        self.total = self.add_variable((), "zeros", self.dtype, name="total")
 
     def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         values, _ = reduce_to_samplewise_values(
@@ -112,8 +112,8 @@ class Mean(Metric):
 
     def __init__(self, name: str | None = "mean", dtype: DTypeLike | Policy | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
-        self.total = self.add_variable((), "zeros", name="total")
-        self.count = self.add_variable((), "zeros", name="count")
+        self.total = self.add_variable((), "zeros", self.dtype, name="total")
+        self.count = self.add_variable((), "zeros", self.dtype, name="count")
 
     def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         values, weights = reduce_to_samplewise_values(

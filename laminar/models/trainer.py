@@ -83,7 +83,8 @@ class Trainer(TrainingSteps):
             x: arrays (one, a list or a dict; also pandas frames), or what yields batches: a
                 Dataset, a PyDataset, a generator, a DataLoader of PyTorch, any iterable.
             y: targets, for arrays.
-            batch_size: examples in a step, 32 by default.
+            batch_size: examples in a step; by default 32, or the share of arrays that makes as many
+                steps as are asked for.
             epochs: number of the last epoch.
             verbose: 0 silent, 1 a bar, 2 a line for each epoch; "auto" is 1.
             callbacks: objects that are told of each batch and epoch.
@@ -148,15 +149,20 @@ class Trainer(TrainingSteps):
             y,
             sample_weight,
             batch_size=batch_size,
+            steps=steps_per_epoch,
             shuffle=shuffle,
             class_weight=class_weight,
             who="fit",
         )
         validation: Data | None = None
         if validation_data is not None:
-            validation = make_validation_data(validation_data, validation_batch_size or batch_size)
+            validation = make_validation_data(
+                validation_data, validation_batch_size or batch_size, validation_steps
+            )
         elif validation_split:
-            data, validation = split_data(data, validation_split, validation_batch_size)
+            data, validation = split_data(
+                data, validation_split, steps_per_epoch, validation_batch_size, validation_steps
+            )
         if overfit_batches is not None:
             data = first_batches(data, overfit_batches)
         require_end(data, limited_steps(steps_per_epoch), "fit", "steps_per_epoch")
@@ -327,7 +333,7 @@ class Trainer(TrainingSteps):
         """
         self._laminar_require_compiled("evaluate")
         check_counts("evaluate", steps=steps)
-        data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
+        data = make_data(x, y, sample_weight, batch_size=batch_size, steps=steps, who="evaluate")
         require_end(data, limited_steps(steps), "evaluate", "steps")
         passes = self._laminar_epochs("test", data, limited_steps(steps))
         listeners = self._laminar_listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
@@ -386,7 +392,7 @@ class Trainer(TrainingSteps):
         Args: as those of `fit`.
         """
         check_counts("predict", steps=steps)
-        data = make_data(x, batch_size=batch_size, who="predict")
+        data = make_data(x, batch_size=batch_size, steps=steps, who="predict")
         require_end(data, limited_steps(steps), "predict", "steps")
         passes = self._laminar_epochs("predict", data, limited_steps(steps))
         listeners = self._laminar_listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)

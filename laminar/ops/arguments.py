@@ -9,6 +9,7 @@ from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import (
     FLOATING,
     INEXACT,
+    INTEGER,
     DType,
     EagerTensor,
     Tensor,
@@ -83,6 +84,10 @@ def _read(x: Any) -> Any:
 
 def floating_pair(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common type, which has fractions."""
+    if type(x2) is int and isinstance(x1, Tensor) and x1.dtype in INTEGER:
+        return floating(x1), convert_to_tensor(x2, Defaults.floating)  # uint8 holds no -2
+    if type(x1) is int and isinstance(x2, Tensor) and x2.dtype in INTEGER:
+        return convert_to_tensor(x1, Defaults.floating), floating(x2)
     a, b = pair(x1, x2)
     return (a, b) if a.dtype in INEXACT else (floating(a), floating(b))
 

@@ -190,7 +190,7 @@ def stft(
     sequence_length: int,
     sequence_stride: int,
     fft_length: int,
-    window: TensorLike = "hann",
+    window: TensorLike | None = "hann",
     center: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """The transforms of stretches of a signal, each multiplied by a window; as a pair.

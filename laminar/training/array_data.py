@@ -27,7 +27,9 @@ class ArrayData:
     Args:
         x: structure of arrays, or None.
         y: targets; `sample_weight` alike.
-        batch_size: examples in a batch; the last one may be shorter.
+        batch_size: examples in a batch; the last one may be shorter. By default the share of one of
+            `steps`, or else 32.
+        steps: how many batches are taken of the data.
         shuffle: whether each pass goes in another random order.
         class_weight: a weight for each class, applied to the examples of that class.
 
@@ -44,6 +46,7 @@ class ArrayData:
         sample_weight: TensorStructure | None = None,
         *,
         batch_size: int | None = None,
+        steps: int | None = None,
         shuffle: bool = False,
         class_weight: Mapping[int, float] | None = None,
         who: str = "fit",
@@ -60,7 +63,11 @@ class ArrayData:
         if class_weight is not None:
             weight = combined_weights(self.y, weight, class_weight, who)
         self.sample_weight = weight
-        self.batch_size = 32 if batch_size is None else checked_batch_size(batch_size, who)
+        self.batch_size_given = batch_size
+        if batch_size is None:
+            self.batch_size = -(-self.size // steps) if steps else 32
+        else:
+            self.batch_size = checked_batch_size(batch_size, who)
         self.shuffle = shuffle
         self.passes = 0
         self.seed = make_default_seed() if shuffle else 0
@@ -82,10 +89,22 @@ class ArrayData:
             return self.x, None, self.sample_weight
         return pack_x_y_sample_weight(self.x, self.y, self.sample_weight)
 
-    def split(self, fraction: float) -> tuple[ArrayData, ArrayData]:
+    def split(
+        self,
+        fraction: float,
+        steps: int | None = None,
+        kept_batch_size: int | None = None,
+        kept_steps: int | None = None,
+    ) -> tuple[ArrayData, ArrayData]:
         """The data before the last `fraction`, and that fraction, in the order given.
 
-        The first part alone has the weights of classes: they are for training.
+        The first part alone has the weights of classes, and is shuffled: it is for training.
+
+        Args:
+            fraction: between 0 and 1.
+            steps: of the first part, see the class.
+            kept_batch_size: of the last part, by default that which was given for all.
+            kept_steps: of the last part.
         """
         cut = int(self.size * (1 - fraction))
         if cut == 0 or cut == self.size:
@@ -94,15 +113,19 @@ class ArrayData:
                 f"{cut} for training and {self.size - cut} for validation",
                 remedy="use more data, another fraction, or validation_data=",
             )
-        first = self._part(slice(0, cut), self.sample_weight)
-        return first, self._part(slice(cut, None), self._given_weight)
+        first = self._part(slice(0, cut), self.sample_weight, self.batch_size_given, steps)
+        first.shuffle, first.seed = self.shuffle, self.seed
+        kept_size = kept_batch_size or self.batch_size_given
+        return first, self._part(slice(cut, None), self._given_weight, kept_size, kept_steps)
 
-    def _part(self, rows: slice, weights: Any) -> ArrayData:
+    def _part(
+        self, rows: slice, weights: Any, batch_size: int | None, steps: int | None
+    ) -> ArrayData:
         x, y, weight = (
             map_structure(lambda a: None if a is None else a[rows], part)
             for part in (self.x, self.y, weights)
         )
-        return ArrayData(x, y, weight, batch_size=self.batch_size, shuffle=self.shuffle)
+        return ArrayData(x, y, weight, batch_size=batch_size, steps=steps)
 
     def __iter__(self) -> Iterator[Batch]:
         return self.batches(0)

@@ -33,16 +33,18 @@ def one_batch(
     return next(iter(data))
 
 
-def make_validation_data(data: DataLike, batch_size: int | None) -> Data:
+def make_validation_data(data: DataLike, batch_size: int | None, steps: int | None) -> Data:
     """What `validation_data` stands for."""
     who = "fit: validation_data"
     if isinstance(data, list | tuple):
         x, y, weight = unpack_x_y_sample_weight(tuple(data))
-        return make_data(x, y, weight, batch_size=batch_size, who=who)
+        return make_data(x, y, weight, batch_size=batch_size, steps=steps, who=who)
     return make_data(data, who=who)
 
 
-def split_data(data: Data, fraction: float, batch_size: int | None) -> tuple[Data, Data]:
+def split_data(
+    data: Data, fraction: float, steps: int | None, batch_size: int | None, kept_steps: int | None
+) -> tuple[Data, Data]:
     """Arrays in two: what to train on, and the last `fraction` of them, for validation."""
     is_number = isinstance(fraction, float | int | np.number)
     if not isinstance(data, ArrayData) or not is_number or not 0 < fraction < 1:
@@ -50,10 +52,7 @@ def split_data(data: Data, fraction: float, batch_size: int | None) -> tuple[Dat
             f"fit: validation_split must be between 0 and 1 and needs arrays, got {fraction!r}",
             remedy="use validation_data= for other data",
         )
-    first, kept = data.split(fraction)
-    kept.shuffle = False
-    kept.batch_size = batch_size or kept.batch_size
-    return first, kept
+    return data.split(fraction, steps, batch_size, kept_steps)
 
 
 def first_batches(data: Data, count: int) -> Data:

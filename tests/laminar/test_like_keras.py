@@ -180,3 +180,45 @@ def test_stretches_of_signals_whose_length_is_not_known() -> None:
         found = np.asarray(cut(x[:, :n]))
         np.testing.assert_array_equal(found, np.reshape(wanted, (2, -1, 4)))
     assert ops.extract_sequences(layers.Input((None,)), 4, 3).shape == (None, None, 4)
+
+
+def test_weights_of_a_layer_that_is_made_frozen_say_so() -> None:
+    dense = layers.Dense(2, trainable=False)
+    dense.build((None, 3))
+    assert [v.trainable for v in dense.weights] == [False, False]
+    dense.trainable = True
+    assert [v.trainable for v in dense.weights] == [True, True]
+    norm = layers.BatchNormalization(trainable=False)
+    norm.build((None, 3))
+    norm.trainable = True
+    assert [v.trainable for v in norm.weights] == [True, True, False, False]
+    with pytest.raises(ValueError, match="trainable must be True or False, got 'no'"):
+        layers.Dense(2, trainable="no")  # type: ignore[arg-type]  # a mistake
+
+
+def test_arrays_are_cut_into_as_many_batches_as_steps_are_asked_for() -> None:
+    x, y = rng.normal(size=(10, 3)), np.zeros((10, 1))
+    seen: list[Any] = []
+
+    class Watched(layers.Layer):
+        def call(self, x: Any) -> Any:
+            if x.shape[0] is not None:  # None while the model is built
+                seen.append(x.shape[0])
+            return ops.mean(x, axis=1, keepdims=True)
+
+    model = laminar.Sequential([Watched()])
+    model.compile("sgd", "mse", run_eagerly=True)
+
+    def sizes(run: Any) -> list[int]:
+        seen.clear()
+        run()
+        return seen[:]
+
+    assert sizes(lambda: model.predict(x, steps=3, verbose=0)) == [4, 4, 2]
+    assert sizes(lambda: model.evaluate(x, y, steps=2, verbose=0)) == [5, 5]
+    assert sizes(lambda: model.fit(x, y, steps_per_epoch=2, verbose=0)) == [5, 5]
+    assert sizes(lambda: model.predict(x, steps=2, batch_size=3, verbose=0)) == [3, 3]
+    split = {"validation_split": 0.4, "validation_steps": 2, "verbose": 0}
+    assert sizes(lambda: model.fit(x, y, steps_per_epoch=3, **split)) == [2, 2, 2, 2, 2]
+    kept = {"validation_data": (x, y), "validation_steps": 2, "verbose": 0}
+    assert sizes(lambda: model.fit(x, y, **kept)) == [10, 5, 5]

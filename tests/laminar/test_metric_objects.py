@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar import metrics, naming, ops
+from laminar import losses, metrics, naming, ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
 
 from .loss_metric_cases import ARGUMENTS
@@ -359,3 +359,27 @@ def test_class_numbers_broadcast_with_a_warning() -> None:
     assert float(metric.result()) == 0.5
     with pytest.raises(ShapeError, match="one-hot"):
         metric.update_state(np.eye(3), np.eye(3))
+
+
+def test_counts_of_metrics_in_few_bits_do_not_stop_growing() -> None:
+    ones = np.ones(1500)
+    for metric in (
+        metrics.TruePositives(dtype="float16"),  # which holds no 2049
+        metrics.TruePositives(thresholds=0.5, dtype="int32"),
+    ):
+        for _ in range(3):
+            metric.update_state(ones, ones)
+        assert (metric.result().dtype, float(metric.result())) == ("float32", 4500.0)
+    weighted = metrics.Precision(dtype="int32")
+    weighted.update_state([0, 1, 1], [0.9, 0.9, 0.9], [0.5, 0.5, 0.5])
+    np.testing.assert_allclose(weighted.result(), 2 / 3, rtol=1e-6)
+    overlap = metrics.MeanIoU(2, dtype="bfloat16")
+    overlap.update_state([0, 1, 1], [0, 1, 0])
+    assert overlap.result().dtype == "float32"
+    assert metrics.AUC(dtype="float64").true_positives.dtype == "float64"
+
+
+def test_the_name_of_a_policy_means_its_compute_dtype() -> None:
+    assert metrics.Mean(dtype="mixed_bfloat16").dtype == "bfloat16"
+    loss = losses.MeanSquaredError(dtype="mixed_float16")
+    assert loss([[1.0]], [[3.0]]).dtype == "float16"

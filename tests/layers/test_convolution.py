@@ -150,11 +150,14 @@ def agreement_cases() -> list[Any]:
             grouped = {"filters": 6, "kernel_size": 2, "groups": 2, "data_format": layout}
             cases.append(("Conv2D", grouped, image(2, layout)))
     causal = {"filters": 3, "kernel_size": 3, "padding": "causal"}
+    spread = {"kernel_size": 2, "strides": 2, "dilation_rate": 2}
     grown = {"filters": 3, "kernel_size": 3, "strides": 3, "output_padding": (0, 1)}
     return [
         *cases,
         ("Conv1D", {**causal, "dilation_rate": 2, "activation": "tanh"}, image(1)),
         ("Conv1D", {**causal, "strides": 2}, image(1)),
+        ("DepthwiseConv2D", spread, image(2)),
+        ("SeparableConv1D", {**spread, "filters": 3, "padding": "same"}, image(1)),
         ("Conv2D", {"filters": 3, "kernel_size": (1, 3), "strides": (2, 1)}, image(2)),
         ("Conv2DTranspose", grown, image(2)),
         ("Conv2DTranspose", {**grown, "padding": "same"}, image(2)),

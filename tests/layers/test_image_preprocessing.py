@@ -20,6 +20,7 @@ rng = np.random.default_rng(7)
 IMAGES = rng.integers(0, 256, size=(3, 9, 8, 3)).astype(np.float32)
 BYTES = IMAGES.astype(np.uint8)
 UNIT = IMAGES / 255
+OPEN = TensorSpec((None, None, 3, 3), "float32")
 
 # Layers that draw nothing, or always the same: (name, arguments, images).
 FIXED: list[tuple[str, dict[str, Any], Any]] = [
@@ -479,7 +480,7 @@ def test_sixteen_bits_compute_places_in_more() -> None:
             "bounding boxes",
         ),
         (
-            lambda: layers.RandomZoom(0.1)(layers.Input((None, 3, 3))),
+            lambda: function(layers.RandomZoom(0.1)).concrete(OPEN),
             ShapeError,
             "height and width",
         ),
@@ -504,3 +505,32 @@ def test_resizing_in_a_model_of_images_of_any_size(
         x = np.random.default_rng(0).normal(size=shape).astype("float32")
         found = model.predict(x, verbose=0)
         np.testing.assert_allclose(found, np.asarray(layer(x)), rtol=1e-5, atol=1e-6)
+
+
+def test_height_and_width_may_be_open_until_the_images_come() -> None:
+    for make, size in (
+        (lambda: layers.CenterCrop(4, 5), (4, 5)),
+        (lambda: layers.RandomRotation(0.1), (None, None)),
+        (lambda: layers.RandomErasing(), (None, None)),
+        (lambda: layers.Pipeline([layers.RandomZoom(0.2), layers.Resizing(3, 2)]), (3, 2)),
+    ):
+        symbol, layer = layers.Input((None, None, 3)), make()
+        y = layer(symbol)
+        assert y.shape == (None, *size, 3)
+        model = laminar.Model(symbol, layers.Rescaling(2.0)(y))
+        for images in (IMAGES, IMAGES, IMAGES, IMAGES[:, 2:]):
+            np.testing.assert_allclose(
+                model(images, training=False), 2 * layer(images, training=False), rtol=1e-6
+            )
+    parts = layers.CenterCrop(4, 5, data_format="channels_first")(
+        {
+            "images": layers.Input((3, None, None)),
+            "segmentation_masks": layers.Input((1, None, 9)),
+            "labels": layers.Input((7,)),
+        }
+    )
+    assert {k: v.shape for k, v in parts.items()} == {
+        "images": (None, 3, 4, 5),
+        "segmentation_masks": (None, 1, 4, 5),
+        "labels": (None, 7),
+    }

@@ -229,6 +229,8 @@ def test_spectral_normalization_of_other_layers() -> None:
     np.testing.assert_allclose(
         np.linalg.svd(embedding.layer.embeddings.numpy())[1][0], 1, rtol=1e-3
     )
+    half = layers.SpectralNormalization(layers.Dense(3), dtype="mixed_float16")
+    assert half(random_inputs((2, 4))).dtype == "float16"  # that of its inputs
     check_layer(
         lambda **kwargs: layers.SpectralNormalization(layers.Dense(3), **kwargs),
         {},

@@ -26,6 +26,17 @@ from laminar.saving import load_model
 from .harness import check_config, check_layer, check_same_config, check_symbolic, check_traced
 
 rng = np.random.default_rng(3)
+
+
+def test_one_hot_numbers_have_the_dtype_of_variables() -> None:
+    for policy, dtype in (("mixed_float16", "float32"), ("float16", "float16")):
+        for made in (
+            layers.CategoryEncoding(3, output_mode="count", dtype=policy),
+            layers.Hashing(3, output_mode="one_hot", dtype=policy),
+        ):
+            assert made(np.array([[1, 2]])).dtype == dtype
+
+
 DATA = (rng.normal(size=(50, 4, 3)) * [1, 10, 0.1] + [5, 0, -3]).astype(np.float32)
 
 

@@ -28,6 +28,7 @@ MELS: list[dict[str, Any]] = [
     {},
     {"num_mel_bins": 12, "power_to_db": False, "max_freq": 6000},
     {"sequence_length": 48, "mag_exp": 1.0, "window": "hamming", "top_db": 30.0},
+    {"window": None},
 ]
 
 

@@ -16,6 +16,24 @@ from laminar.registration import register_keras_serializable
 X = np.arange(6, dtype="float32").reshape(2, 3)
 
 
+class Halved(layers.Layer):
+    """A layer that says what it gives for its inputs alone."""
+
+    def call(self, x: Any) -> Any:
+        return x[..., ::2]
+
+    def compute_output_spec(self, x: Any) -> Any:
+        return KerasTensor((*x.shape[:-1], -(-x.shape[-1] // 2)), x.dtype)
+
+
+def test_a_spec_for_the_inputs_alone_is_not_asked_with_training() -> None:
+    symbol = layers.Input((3,))
+    y = Halved()(symbol, training=True)
+    np.testing.assert_array_equal(laminar.Model(symbol, y)(X), X[:, ::2])
+    bins = layers.Discretization([0.0, 2.5])(symbol, training=True)
+    np.testing.assert_array_equal(laminar.Model(symbol, bins)(X), np.digitize(X, [0.0, 2.5]))
+
+
 def test_layers_and_ops_take_them() -> None:
     dense = layers.Dense(4)
     y = dense(KerasTensor((None, 3)))

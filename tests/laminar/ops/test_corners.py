@@ -15,6 +15,7 @@ from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2, 3, 4)).astype("float32")
 THREE: Any = ops.array(3)
+BYTES = np.array([4, 8], "uint8")
 EMPTY = np.zeros((1, 0), "float32")
 CASES: list[Any] = [
     pytest.param(lambda: ops.max(EMPTY, initial=1), np.max(EMPTY, initial=1), id="max-empty"),
@@ -29,6 +30,8 @@ CASES: list[Any] = [
     pytest.param(
         lambda: ops.unique([1.0, np.nan, 0.0, np.nan]), [0, 1, np.nan, np.nan], id="unique-nan"
     ),
+    pytest.param(lambda: ops.divide(BYTES, -4), [-1.0, -2.0], id="divide-bytes"),
+    pytest.param(lambda: ops.arctan2(-1, BYTES), np.arctan2(-1, [4, 8]), id="arctan2-bytes"),
     pytest.param(lambda: ops.linspace(0, 1, THREE), [0, 0.5, 1], id="linspace-tensor"),
     pytest.param(
         lambda: ops.meshgrid(X[0], X[1])[1],
