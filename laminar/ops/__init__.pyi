@@ -190,7 +190,6 @@ from .manipulation import fliplr as fliplr
 from .manipulation import flipud as flipud
 from .manipulation import moveaxis as moveaxis
 from .manipulation import ndim as ndim
-from .manipulation import pad as pad
 from .manipulation import ravel as ravel
 from .manipulation import repeat as repeat
 from .manipulation import reshape as reshape
@@ -267,6 +266,7 @@ from .normalization import layer_normalization as layer_normalization
 from .normalization import moments as moments
 from .normalization import normalize as normalize
 from .normalization import rms_normalization as rms_normalization
+from .padding import pad as pad
 from .patches import extract_sequences as extract_sequences
 from .patches import fold as fold
 from .patches import unfold as unfold

@@ -84,10 +84,14 @@ def _read(x: Any) -> Any:
 
 def floating_pair(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common type, which has fractions."""
-    if type(x2) is int and isinstance(x1, Tensor) and x1.dtype in INTEGER:
-        return floating(x1), convert_to_tensor(x2, Defaults.floating)  # uint8 holds no -2
-    if type(x1) is int and isinstance(x2, Tensor) and x2.dtype in INTEGER:
-        return convert_to_tensor(x1, Defaults.floating), floating(x2)
+    if type(x2) is int and not isinstance(x1, Scalar):
+        x1 = tensor(x1)
+        if x1.dtype in INTEGER:  # a type that may not hold x2: uint8 has no -2
+            return floating(x1), convert_to_tensor(x2, Defaults.floating)
+    elif type(x1) is int and not isinstance(x2, Scalar):
+        x2 = tensor(x2)
+        if x2.dtype in INTEGER:
+            return convert_to_tensor(x1, Defaults.floating), floating(x2)
     a, b = pair(x1, x2)
     return (a, b) if a.dtype in INEXACT else (floating(a), floating(b))
 

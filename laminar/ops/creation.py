@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor, as_dtype, float64
+from laminar.engine.graph import INTEGER, Tensor, as_dtype, float64
 from laminar.engine.ops.array import creation as engine
 from laminar.engine.ops.array.axes import expand_dims
 from laminar.engine.ops.array.broadcast import broadcast_like
@@ -205,7 +205,7 @@ def linspace(
         num: how many values.
         endpoint: whether `stop` is the last value.
         retstep: whether to return the distance too, as a second result.
-        dtype: element type, by default floating.
+        dtype: element type, by default floating; values are rounded down to integers.
         axis: the place of the new axis.
 
     Examples:
@@ -216,7 +216,8 @@ def linspace(
     wide = found if found.is_floating else float64
     first, last = tensor(start, wide), tensor(stop, wide)
     count = operator.index(num)
-    values = cast(engine.linspace(first, last, count, endpoint, axis=axis), found)
+    values = engine.linspace(first, last, count, endpoint, axis=axis)
+    values = cast(arithmetic.floor(values) if found in INTEGER else values, found)
     if not retstep:
         return values
     parts = count - 1 if endpoint else count

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import Tensor, canonical_axes, string
+from laminar.engine.errors import ShapeError
+from laminar.engine.graph import Tensor, canonical_axes
 from laminar.engine.ops.array import axes as _axes
 from laminar.engine.ops.array import broadcast as engine_broadcast
-from laminar.engine.ops.array import padding
 from laminar.engine.ops.array import rearrange as _array
 from laminar.engine.ops.array import shape as engine_shape
-from laminar.engine.ops.core.arrays import to_array
-from laminar.engine.ops.core.entries import known_value
 from laminar.engine.ops.math.bits import bitcast
 
 from ..typing import DTypeLike, ShapeLike, TensorLike
@@ -31,7 +28,6 @@ __all__ = [
     "flipud",
     "moveaxis",
     "ndim",
-    "pad",
     "ravel",
     "repeat",
     "reshape",
@@ -327,7 +323,8 @@ def roll(x: TensorLike, shift: Axes, axis: Axes | None = None) -> Tensor:
 
     Args:
         x: of any shape.
-        shift: by how many places, towards greater indices; one number, or one for each axis.
+        shift: by how many places, towards greater indices; one number, or one for each axis. Of
+            several along one axis the sum counts.
         axis: one axis or several; None rolls the elements in row order and keeps the shape.
 
     Returns:
@@ -341,6 +338,8 @@ def roll(x: TensorLike, shift: Axes, axis: Axes | None = None) -> Tensor:
         >>> ops.roll([1, 2, 3, 4], 1)
         Tensor([4, 1, 2, 3], shape=(4,), dtype=int32)
     """
+    if isinstance(shift, Sequence) and not isinstance(axis, Sequence):
+        shift = sum(shift)
     return _array.roll(tensor(x), shift, axis)
 
 
@@ -390,68 +389,6 @@ def tile(x: TensorLike, repeats: TensorLike) -> Tensor:
         Tensor([1, 2, 1, 2], shape=(4,), dtype=int32)
     """
     return _array.tile(tensor(x), repeats)
-
-
-@public
-def pad(
-    x: TensorLike,
-    pad_width: TensorLike,
-    mode: str = "constant",
-    constant_values: TensorLike | None = None,
-) -> Tensor:
-    """`x` with more elements at the ends of its axes.
-
-    Args:
-        x: any tensor.
-        pad_width: (before, after) for each axis; one pair, or one number, stands for all axes.
-        mode: "constant", "edge" (the last element again), "reflect" (mirrored at the last
-            element) or "symmetric" (mirrored beyond it).
-        constant_values: what "constant" pads with, by default 0.
-
-    Raises:
-        ShapeError: there are not as many pairs as axes.
-        InvalidArgumentError: constant_values with another mode, or an unknown mode.
-
-    Examples:
-        >>> ops.pad([1, 2], (1, 2), constant_values=0)
-        Tensor([0, 1, 2, 0, 0], shape=(5,), dtype=int32)
-    """
-    if constant_values is not None and mode != "constant":
-        raise InvalidArgumentError(
-            f"pad: constant_values has a meaning for mode 'constant' only, the mode is {mode!r}"
-        )
-    x = tensor(x)
-    widths = known_value(pad_width)
-    if not isinstance(widths, Tensor):
-        widths = _widths(widths)
-    return padding.pad(x, widths, mode, _one_value(constant_values, x))
-
-
-def _widths(pad_width: Any) -> Any:
-    widths = to_array(pad_width, copy=False)[0]
-    is_whole = widths.dtype.kind in "iu" or not widths.size
-    is_paired = widths.shape in ((), (1,)) or (widths.ndim <= 2 and widths.shape[-1] == 2)
-    if not is_whole or (widths.size and not is_paired):
-        raise InvalidArgumentError(
-            f"pad: expected a pair (before, after) for each axis, got pad_width={pad_width!r}",
-            remedy="pad_width=((1, 1), (2, 2)), for two axes",
-        )
-    return widths.tolist()
-
-
-def _one_value(constant_values: Any, x: Tensor) -> Any:
-    if constant_values is None:
-        return "" if x.dtype == string else 0
-    value = np.asarray(constant_values)
-    if x.dtype == string and value.size == 1 and value.dtype.kind in "USO":
-        found = value.item()
-        return found.decode() if isinstance(found, bytes) else str(found)
-    if value.size != 1 or value.dtype.kind not in "biufc":
-        raise InvalidArgumentError(
-            f"pad: constant_values must be one number, got {constant_values!r}",
-            remedy="join the borders yourself, with concatenate, where they differ",
-        )
-    return value.item()
 
 
 @public

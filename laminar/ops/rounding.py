@@ -102,16 +102,16 @@ def round(x: TensorLike, decimals: int = 0) -> Tensor:
 
 
 @public
-def clip(x: TensorLike, x_min: TensorLike, x_max: TensorLike) -> Tensor:
+def clip(x: TensorLike, x_min: TensorLike | None, x_max: TensorLike | None) -> Tensor:
     """x limited to the range from x_min to x_max.
 
     Args:
         x: real numbers; bools become int32, and NaN stays.
-        x_min: the least value, a number or what broadcasts against `x`.
-        x_max: the greatest value; it is the result where x_min is above it.
+        x_min: the least value, a number or what broadcasts against `x`; None for no limit.
+        x_max: the greatest value, likewise; it is the result where x_min is above it.
 
     Returns:
-        A tensor of the common type of all three.
+        A tensor of the common type of all of them.
 
     Raises:
         DTypeError: a complex number.
@@ -120,11 +120,14 @@ def clip(x: TensorLike, x_min: TensorLike, x_max: TensorLike) -> Tensor:
         >>> ops.clip([-3, 0, 9], -1, 5)
         Tensor([-1,  0,  5], shape=(3,), dtype=int32)
     """
-    dtype = common(x, x_min, x_max)
+    dtype = common(*(v for v in (x, x_min, x_max) if v is not None))
     if dtype == bool_:
         dtype = common(bool, int)
-    low, high = tensor(x_min, dtype), tensor(x_max, dtype)
-    return numbers.clip(tensor(x, dtype), low, high)
+    y = tensor(x, dtype)
+    if x_min is None or x_max is None:
+        y = y if x_min is None else engine.maximum(y, tensor(x_min, dtype))
+        return y if x_max is None else engine.minimum(y, tensor(x_max, dtype))
+    return numbers.clip(y, tensor(x_min, dtype), tensor(x_max, dtype))
 
 
 @public

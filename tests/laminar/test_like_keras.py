@@ -218,7 +218,7 @@ def test_arrays_are_cut_into_as_many_batches_as_steps_are_asked_for() -> None:
     assert sizes(lambda: model.evaluate(x, y, steps=2, verbose=0)) == [5, 5]
     assert sizes(lambda: model.fit(x, y, steps_per_epoch=2, verbose=0)) == [5, 5]
     assert sizes(lambda: model.predict(x, steps=2, batch_size=3, verbose=0)) == [3, 3]
-    split = {"validation_split": 0.4, "validation_steps": 2, "verbose": 0}
+    split: dict[str, Any] = {"validation_split": 0.4, "validation_steps": 2, "verbose": 0}
     assert sizes(lambda: model.fit(x, y, steps_per_epoch=3, **split)) == [2, 2, 2, 2, 2]
-    kept = {"validation_data": (x, y), "validation_steps": 2, "verbose": 0}
+    kept: dict[str, Any] = {"validation_data": (x, y), "validation_steps": 2, "verbose": 0}
     assert sizes(lambda: model.fit(x, y, **kept)) == [10, 5, 5]

@@ -17,6 +17,11 @@ X = rng.normal(size=(2, 3, 4)).astype("float32")
 THREE: Any = ops.array(3)
 BYTES = np.array([4, 8], "uint8")
 EMPTY = np.zeros((1, 0), "float32")
+PADDED: list[Any] = [
+    (X, ((1, 4), (0, 2), (3, 0))),
+    (np.arange(12).reshape(3, 4), (2, 1)),
+    (X[0, 0], 5),
+]
 CASES: list[Any] = [
     pytest.param(lambda: ops.max(EMPTY, initial=1), np.max(EMPTY, initial=1), id="max-empty"),
     pytest.param(lambda: ops.min(EMPTY, axis=1, keepdims=True, initial=2), [[2.0]], id="min-empty"),
@@ -30,6 +35,22 @@ CASES: list[Any] = [
     pytest.param(
         lambda: ops.unique([1.0, np.nan, 0.0, np.nan]), [0, 1, np.nan, np.nan], id="unique-nan"
     ),
+    *[
+        pytest.param(
+            lambda m=m, x=x, w=w: ops.pad(x, w, mode=m), np.pad(x, w, mode=m), id=f"pad-{m}-{i}"
+        )
+        for m in ("wrap", "linear_ramp", "maximum", "minimum", "mean", "median")
+        for i, (x, w) in enumerate(PADDED)
+    ],
+    pytest.param(lambda: ops.histogram(X, 5)[0], np.histogram(X, 5)[0], id="histogram-of-all"),
+    pytest.param(
+        lambda: ops.linspace(1, -4.2, 9, dtype="int32"),
+        np.linspace(1, -4.2, 9, dtype="int32"),
+        id="linspace-down",
+    ),
+    pytest.param(lambda: ops.roll(X, (1, 2), 1), np.roll(X, (1, 2), 1), id="roll-twice"),
+    pytest.param(lambda: ops.clip(X, None, 0.5), X.clip(None, 0.5), id="clip-above"),
+    pytest.param(lambda: ops.clip(BYTES, 5, None), [5, 8], id="clip-below"),
     pytest.param(lambda: ops.divide(BYTES, -4), [-1.0, -2.0], id="divide-bytes"),
     pytest.param(lambda: ops.arctan2(-1, BYTES), np.arctan2(-1, [4, 8]), id="arctan2-bytes"),
     pytest.param(lambda: ops.linspace(0, 1, THREE), [0, 0.5, 1], id="linspace-tensor"),
