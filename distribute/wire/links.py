@@ -175,6 +175,13 @@ def messages_in(batches: Iterable[bytes]) -> Generator[Message]:
             yield from messages_of(batch)
 
 
+def messages_behind(first: Iterator[Message], batches: Iterable[bytes]) -> Generator[Message]:
+    """What is left of a first batch, which another thread has begun, and the batches after it."""
+    with Together():
+        yield from first
+    yield from messages_in(batches)
+
+
 class StreamPipe:
     """The pipe over a stream of gRPC: `batches` is what one side of the stream sends."""
 

@@ -151,10 +151,12 @@ class TensorService(Service):
         def link(batches: Iterator[bytes], context: Any) -> Iterator[bytes]:
             with guard.errors_sent(context, LINK):
                 pipe = StreamPipe()
-                messages = links.messages_in(batches)
-                first = next(messages, None)
+                # The thread that reads the rest also holds together what answers it.
+                left = links.messages_of(next(batches, b""))
+                first = next(left, None)
                 if first is None or first.kind != links.ATTACH:
                     raise links.damage("it does not begin with its number")
+                messages = links.messages_behind(left, batches)
                 found = self._attached(bytes(first.body), guard.identify(context))
                 self._come(found, pipe)
                 context.add_callback(pipe.close)

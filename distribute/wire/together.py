@@ -4,7 +4,9 @@ Each message that is sent wakes who reads it, and lets other threads of this pro
 interpreter, from which the sender then waits to get it back: several small ones cost little more
 than one if they go together.
 
-State: `_Thread.held[pipe]` are the messages of a block, in order; None outside of blocks.
+State: `_Thread.block` is the block that a thread has begun, None outside of blocks. Another thread
+may end it, as where that closes a generator; it is over then. `Together._held[pipe]` are its
+messages, in order.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class Sink(Protocol):
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.held: dict[Sink, list[bytes]] | None = None
+        self.block: Together | None = None
 
 
 _thread = _Thread()
@@ -34,18 +36,18 @@ _thread = _Thread()
 
 def is_held(sink: Sink, messages: bytes) -> bool:
     """Whether messages wait for the end of the block that this thread is in."""
-    held = _thread.held
-    if held is None:
+    block = _thread.block
+    if block is None or block.is_over:
         return False
-    held.setdefault(sink, []).append(messages)
+    block._held.setdefault(sink, []).append(messages)
     return True
 
 
 def release(sink: Sink) -> None:
     """Send now what waits for the end of the block, since something is to go behind it."""
-    held = _thread.held
-    if held is not None:
-        for piece in joined(held.pop(sink, ())):
+    block = _thread.block
+    if block is not None:
+        for piece in joined(block._held.pop(sink, ())):
             sink.put(piece)
 
 
@@ -69,12 +71,13 @@ class Together:
     The thread waits for no answer in it. A block in another one belongs to that.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_held", "is_over")
 
     def __enter__(self) -> None:
         self._held: dict[Sink, list[bytes]] = {}
-        if _thread.held is None:
-            _thread.held = self._held
+        self.is_over = False
+        if _thread.block is None or _thread.block.is_over:
+            _thread.block = self
 
     def __exit__(
         self,
@@ -82,8 +85,9 @@ class Together:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if _thread.held is self._held:
-            _thread.held = None
+        self.is_over = True
+        if _thread.block is self:
+            _thread.block = None
         for sink, messages in self._held.items():
             for piece in joined(messages):
                 sink.put(piece)

@@ -103,9 +103,13 @@ class Proxy:
         while self._is_open:
             try:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(self._target)
             except OSError:
                 return
+            try:
+                far = socket.create_connection(self._target)
+            except OSError:  # nobody is there now
+                near.close()
+                continue
             self.num_connections += 1
             self._sockets += [near, far]
             self._start(self._copy, near, far, False)

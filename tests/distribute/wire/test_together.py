@@ -100,6 +100,27 @@ def test_a_block_that_another_thread_ends_leaves_that_ones_own() -> None:
     assert mine.pieces == [b"bc"]
 
 
+def test_a_thread_whose_block_another_has_ended_holds_nothing_back() -> None:
+    """One that goes on to serve others, as those of a pool do."""
+    sent = Sent()
+
+    def packet() -> Iterator[None]:
+        with Together():
+            yield
+
+    found = packet()
+    next(found)
+    thread = threading.Thread(target=list, args=(found,))
+    thread.start()
+    thread.join()
+    sent.send(b"a")
+    assert sent.pieces == [b"a"]
+    with Together():
+        sent.send(b"b")
+        assert sent.pieces == [b"a"]
+    assert sent.pieces == [b"a", b"b"]
+
+
 def test_what_answers_a_batch_is_one_batch() -> None:
     batches = [links.batch_of(b"".join(numbered(links.RECV, i) for i in range(5)))] * 2
     pipe = StreamPipe()
