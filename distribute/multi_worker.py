@@ -27,7 +27,8 @@ from .replicas import sharing
 from .worker_share import WorkerShares, drop_unused
 
 _SHARDS = ("batch", "element", "file", "off")
-_BUCKET_BYTES: Final = 25 << 20  # that of PyTorch's DistributedDataParallel
+# Sums of fewer bytes take less time than what splits the backward pass for them.
+_BUCKET_BYTES: Final = 4 << 20
 _WIRE: Final = 1  # the version of `_RECORD`
 _ENDED, _STOP, _EMPTY = 1, 2, 4
 # What each process says of itself before each step.
@@ -87,7 +88,8 @@ class MultiWorker:
             "file": of a Dataset of files, each reads files of its own.
             "off": the data is each worker's own already, and a step's batch is all of theirs
             together; `batch_size` is what one worker takes.
-        bucket_bytes: how many bytes of gradients are summed at once.
+        bucket_bytes: how many bytes of gradients are summed at once. Sums begin while the gradients
+            of the next ones are computed.
         timeout_seconds: how long a worker waits for the others before it gives up.
         elastic: whether workers that are left go on without one that died, with the whole batch.
             It takes an MPI with fault tolerance (Open MPI: `mpirun --with-ft ulfm`).

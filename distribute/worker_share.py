@@ -146,6 +146,8 @@ def drop_unused(graph: Graph, results: Any) -> None:
     for op in reversed(list(graph.operations)):
         if op.definition in COLLECTIVES and not any(uses.get(id(y)) for y in op.outputs):
             graph.effects.remove(op)  # type: ignore[attr-defined]  # of a function's graph
+            for x in op.inputs:
+                uses[id(x)].remove(op)
             for other in graph.operations:
                 if op in other.control_inputs:
                     other.control_inputs.remove(op)

@@ -8,7 +8,7 @@ makes it whole again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from laminar.engine.errors import FailedPreconditionError, LaminarError, UnavailableError
@@ -40,6 +40,14 @@ class Group:
             arrays: of one element type, of the same shapes everywhere.
         """
         raise NotImplementedError
+
+    def begin_sum(self, arrays: Sequence[Any]) -> Callable[[], list[Any]]:
+        """Begin what `sum` does, beside what follows; gives a function that waits for the sums.
+
+        Sums end in the order in which they were begun. Here, they are there at once.
+        """
+        found = self.sum(arrays)
+        return lambda: found
 
     def gather_rows(self, rows: Any, counts: Sequence[int]) -> Any:
         """The rows of all processes, those of process 0 first.

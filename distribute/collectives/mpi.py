@@ -157,6 +157,10 @@ class MPIGroup(Group):
     # What is told
 
     def sum(self, arrays: Sequence[Any]) -> list[Any]:
+        return self.begin_sum(arrays)()
+
+    def begin_sum(self, arrays: Sequence[Any]) -> Callable[[], list[Any]]:
+        self.check()
         dtype = arrays[0].dtype
         total = sum(a.size for a in arrays)
         whole = self._free(total, _summed_as(dtype))
@@ -167,15 +171,21 @@ class MPIGroup(Group):
             found.append(part)
             at += a.size
         mpi = _library()
-        for begin in range(0, total, _PART):
-            part = whole[begin : begin + _PART]
-            self._run("a sum", "Iallreduce", mpi.IN_PLACE, part, mpi.SUM)
-        return [part.astype(dtype, copy=False) for part in found]
+        parts = [whole[begin : begin + _PART] for begin in range(0, total, _PART)]
+        requests = [self._begin("a sum", "Iallreduce", mpi.IN_PLACE, p, mpi.SUM) for p in parts]
+
+        def end() -> list[Any]:
+            self.check()
+            for request in requests:
+                self._end(request, "a sum")
+            return [part.astype(dtype, copy=False) for part in found]
+
+        return end
 
     def _free(self, size: int, dtype: Any) -> Any:
         """Memory that no result of an earlier sum lies in. Fresh pages cost more than a copy."""
         found = self._sums.get((size, dtype))
-        # Held by the dict, by `found` and by the call.
+        # Held by the dict, by `found` and by the call; one that is not over is held by its end.
         if found is None or sys.getrefcount(found) > 3:
             found = self._sums[size, dtype] = np.empty(size, dtype)
         return found
@@ -230,9 +240,20 @@ class MPIGroup(Group):
     def _run(self, what: str, method: str, *args: Any) -> None:
         """Begin a call, and wait for its end."""
         self.check()
+        self._end(self._begin(what, method, *args), what)
+
+    def _begin(self, what: str, method: str, *args: Any) -> Any:
         mpi = _library()
         try:
-            self._wait(getattr(self._world, method)(*args), what)
+            # MPI goes on with calls that have begun whenever it is called.
+            return getattr(self._world, method)(*args)
+        except mpi.Exception as cause:
+            self._raise(cause, what)
+
+    def _end(self, request: Any, what: str) -> None:
+        mpi = _library()
+        try:
+            self._wait(request, what)
         except mpi.Exception as cause:
             self._raise(cause, what)
 

@@ -16,16 +16,18 @@ Source: the pairs are those of Shoeybi et al., "Megatron-LM: training multi-bill
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from laminar.engine.errors import DTypeError, ShapeError
-from laminar.engine.graph import ANY, INTEGER, OpView, Tensor, TensorSpec
+from laminar.engine.graph import ANY, INTEGER, OpView, Tensor, TensorSpec, int64
 from laminar.engine.ops.core.op_def import Grads
 from laminar.engine.ops.core.registry import define, no_gradient
+from laminar.engine.ops.core.traits import Traits
 
 from .group import Group
 
@@ -100,6 +102,44 @@ def _sum_grad(op: OpView, *dys: Tensor | None) -> Grads:
     return dys  # those of whole values are whole
 
 
+# What waits for a sum that has been begun, by its number; numbers are those of this process.
+_begun: dict[int, Callable[[], list[Any]]] = {}
+_numbers = itertools.count()
+
+
+@define("BeginSum", dtypes={"xs": ANY}, stateful=True, traits=Traits(begins=True))
+def _begin_sum(*xs: TensorSpec, group: Group) -> TensorSpec:
+    """The number of a sum over all processes, which goes on beside what follows."""
+    return TensorSpec((), int64)
+
+
+@_begin_sum.effect
+def _begin_kernel(context: Any, *xs: Any, group: Group) -> Any:
+    number = next(_numbers)
+    _begun[number] = group.begin_sum(xs)
+    return np.int64(number)
+
+
+_begin_sum.grad(no_gradient)
+
+
+@define("EndSum", dtypes={"number": {int64}, "xs": ANY}, same_dtype=False, stateful=True)
+def _end_sum(number: TensorSpec, *xs: TensorSpec, group: Group) -> tuple[TensorSpec, ...]:
+    """The sums of `xs` that BeginSum has begun; the same bits in each process."""
+    return xs
+
+
+@_end_sum.effect
+def _end_kernel(context: Any, number: Any, *xs: Any, group: Group) -> Any:
+    found = _begun.pop(int(number))()
+    return found[0] if len(found) == 1 else found
+
+
+@_end_sum.grad
+def _end_grad(op: OpView, *dys: Tensor | None) -> Grads:
+    return None, *dys  # those of whole values are whole
+
+
 @define("OfFirstWorker", dtypes={"xs": ANY}, same_dtype=False, stateful=True)
 def _of_first_worker(*xs: TensorSpec, group: Group) -> tuple[TensorSpec, ...]:
     """The values that process 0 has."""
@@ -131,15 +171,28 @@ def _replicated_kernel(xp: Any, *xs: Any, group: Group, bucket_bytes: int) -> An
 def _replicated_grad(op: OpView, *dys: Tensor | None) -> Grads:
     group, bucket_bytes = op.attrs["group"], op.attrs["bucket_bytes"]
     found: list[Tensor | None] = [None] * len(dys)
-    # The gradients of what is used last are there first.
-    places = [i for i in reversed(range(len(dys))) if dys[i] is not None]
+    places = [i for i in range(len(dys)) if dys[i] is not None]
+    places.sort(key=lambda i: _made_at(dys[i], i))
     specs = [op.inputs[i].spec for i in places]
-    for bucket in buckets(specs, bucket_bytes):
-        given = [places[k] for k in bucket]
-        sums = _sum_over_workers.many(*(dys[i] for i in given), group=group)
-        for i, total in zip(given, sums, strict=True):
+    given = [[places[k] for k in bucket] for bucket in buckets(specs, bucket_bytes)]
+    if len(given) > 1:  # they go on while what the others are of is computed
+        begun = [_begin_sum(*(dys[i] for i in part), group=group) for part in given]
+        sums = [
+            _end_sum.many(number, *(dys[i] for i in part), group=group)
+            for number, part in zip(begun, given, strict=True)
+        ]
+    else:
+        sums = [_sum_over_workers.many(*(dys[i] for i in p), group=group) for p in given]
+    for part, totals in zip(given, sums, strict=True):
+        for i, total in zip(part, totals, strict=True):
             found[i] = total
     return found
+
+
+def _made_at(dy: Any, place: int) -> tuple[int, int]:
+    """What orders gradients as they are there: what is used last has its own first."""
+    made = getattr(dy, "op", None)
+    return (0 if made is None else made.id, -place)
 
 
 def buckets(specs: Sequence[TensorSpec], most_bytes: int) -> list[list[int]]:
@@ -210,7 +263,7 @@ def replicated(xs: Sequence[Tensor], group: Group, bucket_bytes: int) -> list[Te
     return list(_replicated.many(*xs, group=group, bucket_bytes=bucket_bytes))
 
 
-COLLECTIVES = (gather_rows_op, _sum_over_workers, _of_first_worker)
+COLLECTIVES = (gather_rows_op, _sum_over_workers, _begin_sum, _end_sum, _of_first_worker)
 # What gives a process values of its own, and what makes whole ones of these.
 enters_rows = (_own_rows, _replicated)
-leaves_rows = (gather_rows_op, _sum_over_workers)
+leaves_rows = (gather_rows_op, _sum_over_workers, _end_sum)

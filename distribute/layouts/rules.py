@@ -86,6 +86,16 @@ def _each_alike(op: Operation, cuts: Sequence[Cut], mesh: ProcessMesh) -> Pieces
     return Pieces(cuts, cuts)
 
 
+def _begun(op: Operation, cuts: Sequence[Cut], mesh: ProcessMesh) -> Pieces:
+    """BeginSum: of pieces as they are."""
+    return Pieces(cuts, [()])
+
+
+def _ended(op: Operation, cuts: Sequence[Cut], mesh: ProcessMesh) -> Pieces:
+    """EndSum: each sum is cut as the input after the number."""
+    return Pieces(cuts, cuts[1:])
+
+
 def _inner_axes(op: Operation, cuts: Sequence[Cut], mesh: ProcessMesh) -> Pieces:
     """Rows are taken out, put together or added up; what is inside of them stays as it is."""
     first = (None, *cuts[0][1:])
@@ -268,11 +278,13 @@ _RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), _along_axes),
     **dict.fromkeys(("Replicated", "SumOverWorkers"), _each_alike),
     **dict.fromkeys(("OwnRows", "GatherRows", "SegmentSum", "SegmentSpread"), _inner_axes),
+    "BeginSum": _begun,
     "BroadcastTo": _broadcast,
     "Conv": _convolution("bc", "cf", "bf"),
     "ConvInputGrad": _convolution("bf", "cf", "bc"),
     "ConvKernelGrad": _convolution("bc", "bf", "cf"),
     "Einsum": _einsum,
+    "EndSum": _ended,
     "ExpandDims": _expanded,
     "Gather": _looked_up,
     "MatMul": _matrices,

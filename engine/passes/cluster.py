@@ -56,7 +56,12 @@ def cluster(
     given = {id(t) for t in fed}
     # By the place of an operation, its region: what is joined is of one. 0 for what stays alone.
     accepted = _accepted(operations, device)
-    inside, ends = _numbered(operations, given, accepted if apart else None)
+    has_loops = any(op.definition in STEERING for op in operations)
+    if has_loops:
+        inside, ends = _numbered(operations, given, accepted if apart else None)
+        has_loops = max(inside) > 1
+    else:
+        inside, ends = _before_begins(operations, given), {}
     for i, (op, is_so) in enumerate(zip(operations, accepted, strict=True)):
         if not is_so or any(id(y) in given for y in op.outputs):
             inside[i] = 0
@@ -65,7 +70,7 @@ def cluster(
     # By the id() of a tensor, its place among those to be kept.
     kept = {t: i for i, t in enumerate(dict.fromkeys(map(id, keep)))}
     users = _users(operations, given)
-    runs = _runs(operations, inside, given, ends)
+    runs = _runs(operations, inside, given, ends, has_loops=has_loops)
     if sum(len(run) for run, _ in runs) < len(operations):  # some wait for each other
         return list(operations), {}
     for run, clustered in runs:
@@ -98,11 +103,9 @@ def _numbered(
 ) -> tuple[list[int], Mapping[int, Sequence[int]]]:
     """The region of each operation, and for what loops give the places of what it waits for too.
 
-    There is one region, but where loops and conditions are dataflow. Where `accepted` tells what
-    does not stay alone, there is one for each number of expensive ones that do on a way to it.
+    Loops and conditions are dataflow. Where `accepted` tells what does not stay alone, there is one
+    for each number of expensive ones that do on a way to it.
     """
-    if not any(op.definition in STEERING for op in operations):
-        return [1] * len(operations), {}
     found = regions(operations, given)
     numbers: dict[Hashable, int] = {None: 0}
     of: Sequence[Hashable] = found.of
@@ -110,6 +113,25 @@ def _numbered(
         depths = _depths(operations, accepted)
         of = [None if r is None else (r, d) for r, d in zip(of, depths, strict=True)]
     return [numbers.setdefault(region, len(numbers)) for region in of], found.ends
+
+
+def _before_begins(operations: Sequence[Operation], given: Collection[int]) -> list[int]:
+    """The region of each operation where there are no loops: one, but for what begins something.
+
+    What the first of these needs is a region, what else the next one needs another, and so on, so
+    that they begin before the rest of the step is computed.
+    """
+    begins = [i for i, op in enumerate(operations) if definition_of(op).traits.begins]
+    found = [len(begins) + 1] * len(operations)
+    sources = sources_of(operations, given) if begins else []
+    for number, begin in enumerate(begins, 1):
+        left = [begin]
+        while left:
+            i = left.pop()
+            if found[i] > number:
+                found[i] = number
+                left.extend(sources[i])
+    return found
 
 
 def _depths(operations: Sequence[Operation], accepted: Sequence[bool]) -> list[int]:
@@ -186,6 +208,8 @@ def _runs(
     inside: Sequence[int],
     given: Collection[int],
     ends: Mapping[int, Sequence[int]],
+    *,
+    has_loops: bool,
 ) -> list[tuple[list[Operation], bool]]:
     """Runs of operations of one region, in a valid order; true for those to be clustered."""
     sources = sources_of(operations, given)
@@ -197,7 +221,7 @@ def _runs(
         for j in found:
             consumers[j].append(i)
     ready: list[list[int]] = [[] for _ in range(max(inside, default=0) + 1)]  # heaps of places
-    has_loops = len(ready) > 2  # where an update is one of its iteration
+    # In a loop, an update is one of its iteration.
     last = set[int]() if has_loops else last_updates(operations, sources)
     for i, count in enumerate(waits):
         if not count and i not in last:

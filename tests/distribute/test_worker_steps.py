@@ -91,6 +91,53 @@ def test_a_step_is_four_clusters_and_two_calls() -> None:
     assert types.count("Cluster") == 4
 
 
+class Late(Echo):
+    """Sums of gradients end when they are waited for; `said` is what was asked for, in order."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def begin_sum(self, arrays: Sequence[Any]) -> Callable[[], list[Any]]:
+        number = sum(line.startswith("begin") for line in self.said)
+        self.said.append(f"begin {number}")
+        given = [np.array(a) for a in arrays]
+
+        def end() -> list[Any]:
+            self.said.append(f"end {number}")
+            return self.sum(given)
+
+        return end
+
+
+def test_sums_begin_as_soon_as_their_gradients_are_there() -> None:
+    """A cluster of the backward pass after each; and the same bits as of one sum at the end."""
+    every = []
+    for bucket_bytes in (1 << 20, 1):
+        strategy = MultiWorker(bucket_bytes=bucket_bytes)
+        strategy.group = group = Late()
+        made: Any = laminar.Sequential(
+            [layers.Input((4,)), layers.Dense(4, "tanh"), layers.Dense(2)]
+        )
+        made.set_weights([np.full(v.shape, 0.1) for v in made.weights])
+        made.compile("adam", "mse", strategy=strategy)
+        made.fit(X, np.stack([Y, 1 - Y], axis=1), batch_size=12, shuffle=False, verbose=0)
+        every.append(made.get_weights())
+        if bucket_bytes > 1:
+            assert group.said == []
+            continue
+        assert group.said == [*(f"begin {i}" for i in range(4)), *(f"end {i}" for i in range(4))]
+        (concrete,) = made._laminar_compiled.steps["train"]._shared[False]._concrete.values()
+        (plan,) = concrete._plans.values()
+        kinds = [op.type for op in plan.operations]
+        begins = [i for i, kind in enumerate(kinds) if kind == "BeginSum"]
+        # Of the last layer first; what the first layer takes is computed in between.
+        sizes = [tuple(plan.operations[i].inputs[0].shape) for i in begins]
+        assert sizes == [(2,), (4, 2), (4,), (4, 4)]
+        assert "Cluster" in kinds[begins[0] : begins[-1]]
+    for a, b in zip(*every, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_inputs_that_nobody_takes_whole_are_not_sent() -> None:
     made = model(echoing(auto_shard="off"))
     made.fit(X, Y, batch_size=12, verbose=0)

@@ -50,6 +50,7 @@ class Traits(NamedTuple):
             calls `*dims` are sizes in any case.
         on_sizes: what it makes of sizes, a function of as many ints; a shape can be made of the
             result, symbolic or not. None: of its result no shape can be made.
+        begins: it begins something that goes on beside what follows: what it needs comes first.
         entries: of an op that moves whole numbers: what is known of the entries of its result, from
             the attributes and the known entries of each input (see entries.py), None for nothing; a
             list of such lists for several outputs. A shape query is given its input's dimensions.
@@ -65,4 +66,5 @@ class Traits(NamedTuple):
     shape_query: bool = False
     size_inputs: bool = False
     on_sizes: Callable[..., int] | None = None
+    begins: bool = False
     entries: Callable[[Mapping[str, Any], Sequence[Any]], Any] | None = None

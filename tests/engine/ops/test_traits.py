@@ -51,7 +51,7 @@ def large(op: OpDef, num_inputs: int = 1) -> Operation:
 
 
 def test_what_is_not_stated_claims_nothing() -> None:
-    assert Traits() == Traits(Work.COMPUTE, False, False, False, False, None, None)
+    assert Traits() == Traits(Work.COMPUTE, False, False, False, False, None, False, None)
 
 
 @pytest.mark.parametrize(
