@@ -29,13 +29,14 @@ def _policy() -> Iterator[None]:
     mixed_precision.set_global_policy(before)
 
 
-def trained(**options: Any) -> tuple[list[Any], list[float]]:
+def trained(channels: int, **options: Any) -> tuple[list[Any], list[float]]:
     """Weights and losses of a network of convolutions, products and normalizations."""
     laminar.set_random_seed(3)
     model = laminar.Sequential(
         [
             layers.Input((8, 8, 3)),
-            layers.Conv2D(16, 3, padding="same", activation="relu"),
+            layers.Conv2D(channels, 3, padding="same", activation="relu"),
+            layers.Conv2D(channels, 3, padding="same"),
             layers.BatchNormalization(),
             layers.Conv2D(24, 3, strides=2, padding="same"),
             layers.LayerNormalization(),
@@ -53,8 +54,11 @@ def trained(**options: Any) -> tuple[list[Any], list[float]]:
     return model.get_weights(), history.history["loss"]
 
 
+@pytest.mark.parametrize(
+    "channels", [16, 32]
+)  # 32: by Winograd's algorithm, where pairs are not faster
 @pytest.mark.parametrize("unit", [*UNITS, None])
-def test_training(unit: PairUnit | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training(unit: PairUnit | None, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each gives what the reference kernels give."""
     asked = []
 
@@ -65,9 +69,9 @@ def test_training(unit: PairUnit | None, monkeypatch: pytest.MonkeyPatch) -> Non
     for module in (contractions, convolution, plan_cache):
         monkeypatch.setattr(module, "pair_unit", pair_unit)
     mixed_precision.set_global_policy("mixed_bfloat16")
-    weights, found = trained()
+    weights, found = trained(channels)
     assert asked
-    expected_weights, expected = trained(jit_compile=False)
+    expected_weights, expected = trained(channels, jit_compile=False)
     np.testing.assert_allclose(found, expected, rtol=2e-2)
     for a, b in zip(weights, expected_weights, strict=True):
         np.testing.assert_allclose(a, b, rtol=0.1, atol=0.02)

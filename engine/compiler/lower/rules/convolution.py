@@ -18,6 +18,7 @@ from ...ir.sizes import is_known
 from ...kernels.conv.conv import plan_conv_forward, plan_conv_input_gradient, takes_pairs
 from ...kernels.conv.filter_gradient import plan_conv_filter_gradient, takes_pixel_pairs
 from ...kernels.conv.window import Convolution
+from ...kernels.conv.winograd import beats_pairs
 from ...target.bfloat16_unit import PairUnit, pair_unit
 from .table import Lowered, filled, lowers
 
@@ -131,7 +132,7 @@ def _check(*dtypes: DType) -> None:
 
 
 def _factors(
-    b: Builder, takes: Callable[[PairUnit], bool], *operands: Operand
+    b: Builder, sizes: Convolution, takes: Callable[[PairUnit], bool], *operands: Operand
 ) -> tuple[PairUnit | None, tuple[View, ...]]:
     """What multiplies the operands as bfloat16, and these; None where it is done as they are."""
     if b.machine.halves:
@@ -140,7 +141,7 @@ def _factors(
         if None not in found and len(dtypes) == 1 and dtypes <= b.machine.halves:
             return None, tuple(b.whole(x) for x in found if x is not None)
     unit = pair_unit() if b.machine.halves is None else None
-    if unit is not None and takes(unit):
+    if unit is not None and takes(unit) and not beats_pairs(sizes, unit):
         found = [b.halves_of(x) if isinstance(x, View) else None for x in operands]
         views = tuple(b.whole(x) for x in found if x is not None and b.dtype(x) == bfloat16)
         if len(views) == len(operands):
@@ -156,7 +157,7 @@ def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
     images, *spatial, channels = b.shape(x)
     *window, _, filters = b.shape(kernel)
     sizes = _described(step, images, tuple(spatial), channels, filters, tuple(window))
-    unit, views = _factors(b, lambda unit: takes_pairs(sizes, channels, unit), x, kernel)
+    unit, views = _factors(b, sizes, lambda unit: takes_pairs(sizes, channels, unit), x, kernel)
     planner = ConvolutionPlanner(sizes, dtype, unit)
     shape = (images, *sizes.output, filters)
     work = math.prod(shape) * math.prod(b.shape(kernel)[:-1])
@@ -177,7 +178,7 @@ def input_gradient(
     sizes = _described(step, images, spatial, channels, filters, tuple(window))
     if b.shape(dy)[1:-1] != sizes.output:
         raise NotLoweredError(f"ConvInputGrad of {b.shape(dy)} for {spatial}")
-    unit, views = _factors(b, lambda unit: takes_pairs(sizes, filters, unit), dy, kernel)
+    unit, views = _factors(b, sizes, lambda unit: takes_pairs(sizes, filters, unit), dy, kernel)
     planner = InputGradientPlanner(sizes, dtype, unit)
     shape = (images, *spatial, channels)
     work = math.prod(b.shape(dy)) * math.prod(b.shape(kernel)[:-1])
@@ -197,7 +198,7 @@ def filter_gradient(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: O
     sizes = _described(step, images, tuple(spatial), channels, filters, window)
     if b.shape(dy)[1:-1] != sizes.output:
         raise NotLoweredError(f"ConvKernelGrad of {b.shape(x)} and {b.shape(dy)}")
-    unit, views = _factors(b, lambda unit: takes_pixel_pairs(sizes, unit), x, dy)
+    unit, views = _factors(b, sizes, lambda unit: takes_pixel_pairs(sizes, unit), x, dy)
     planner = FilterGradientPlanner(sizes, dtype, unit)
     shape = (*window, channels // step.attrs["groups"], filters)
     work = math.prod(b.shape(dy)) * math.prod(shape[:-1])

@@ -12,12 +12,15 @@ from laminar.engine.compiler.kernels import (
     Buffer,
     Convolution,
     Launch,
+    PairUnit,
     Target,
     plan_conv_filter_gradient,
     plan_conv_forward,
     plan_conv_input_gradient,
 )
-from laminar.engine.compiler.kernels.conv.winograd import is_winograd
+from laminar.engine.compiler.kernels.conv import winograd
+from laminar.engine.compiler.kernels.conv.winograd import beats_pairs, is_winograd
+from laminar.engine.compiler.target import host
 from laminar.engine.graph import float32, float64
 
 from ..convolutions import expected, numbers, same
@@ -114,3 +117,15 @@ def test_what_is_left_to_sums_of_products(conv: Convolution) -> None:
 
 def test_doubles_are_left_to_sums_of_products() -> None:
     assert not is_winograd(CASES["whole-tiles"], float64, Target(VECTOR_BYTES[-1], 1))
+
+
+def test_pairs_of_bfloat16_are_multiplied_unless_this_is_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As was measured where vectors have 64 bytes and the L2 cache 1 MiB."""
+    monkeypatch.setattr(winograd, "vector_bytes", lambda: 64)
+    monkeypatch.setattr(host, "l2_cache", lambda: 1 << 20)
+    sizes = [(32, 16), (16, 32), (8, 64)]
+    convs = [same(32, (size, size), channels, channels, 3) for size, channels in sizes]
+    assert [beats_pairs(conv, PairUnit.VECTORS) for conv in convs] == [False, True, True]
+    assert not any(beats_pairs(conv, PairUnit.MATRIX) for conv in convs)
