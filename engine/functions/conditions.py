@@ -203,7 +203,10 @@ def choose(
     assert outer is not None
     with inside(outer):
         graphs = [FuncGraph(f"{who}_{n.replace(' ', '_')}", outer=outer) for n in names]
-        results = [trace(g, fn, (), ()) for g, fn in zip(graphs, functions, strict=True)]
+        # Of a condition, what is true comes first, as it is read: Python code may rely on that.
+        first_true = -1 if index.dtype == bool_ else 1
+        pairs = list(zip(graphs, functions, strict=True))[::first_true]
+        results = [trace(g, fn, (), ()) for g, fn in pairs][::first_true]
         if unify is not None:
             results = unify(graphs, results)
         rebuild = with_arrays(results[-1])

@@ -365,3 +365,19 @@ def test_a_condition_of_one_element_by_a_feed() -> None:
         assert session.run(y, {p: False}) == 2
         with pytest.raises(InvalidArgumentError, match="cannot reshape array of size 2"):
             session.run(y, {p: [True, False]})
+
+
+def test_what_is_true_is_traced_first() -> None:
+    traced: list[str] = []
+
+    def branch(name: str) -> Any:
+        def fn() -> Any:
+            traced.append(name)
+            return eng.constant(1.0)
+
+        return fn
+
+    with eng.Graph().as_default():
+        eng.cond(eng.placeholder("bool", ()), branch("true"), branch("false"))
+        eng.switch_case(eng.placeholder("int32", ()), [branch("first"), branch("second")])
+    assert traced == ["true", "false", "first", "second"]
