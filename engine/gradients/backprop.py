@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from ..errors import InternalError, InvalidArgumentError, NoGradientError
 from ..graph import GraphTensor, Operation, OpView, Tensor, building, resource
 from ..ops.array.indexed_slices import IndexedSlices, sum_slices
+from ..ops.array.shape import reshape
 from ..ops.core.basic import ones_like, zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.gradient_pass import GradientPass
@@ -125,11 +126,20 @@ def _seed(y: Tensor, dy: Tensor | None) -> Tensor:
                 remedy="differentiate a real floating tensor, or weight it with grad_ys",
             )
         return ones_like(y)
+    if dy.dtype == y.dtype and _same_but_for_ones(dy, y):
+        return reshape(dy, tuple(y.shape))
     if dy.dtype != y.dtype or not dy.shape.is_compatible_with(y.shape):
         raise InvalidArgumentError(
             f"the weight of {y.spec} in a gradient must have its shape and dtype, got {dy.spec}"
         )
     return dy
+
+
+def _same_but_for_ones(dy: Tensor, y: Tensor) -> bool:
+    """Whether the shapes are known, and differ in axes of size 1 alone: (1,) for a scalar, say."""
+    if dy.shape == y.shape or not (dy.shape.is_fully_defined and y.shape.is_fully_defined):
+        return False
+    return [n for n in dy.shape if n != 1] == [n for n in y.shape if n != 1]
 
 
 def _total(partials: dict[int, list[Any]], x: Tensor, *, keep: bool) -> Any:

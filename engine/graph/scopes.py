@@ -24,7 +24,10 @@ _NAME = re.compile(NODE_NAME)
 
 def is_name(name: str) -> bool:
     """Whether an operation could have the name."""
-    return _NAME.fullmatch(name) is not None
+    try:
+        return _NAME.fullmatch(name) is not None
+    except TypeError:  # no string
+        return False
 
 
 def check_name(name: str) -> None:

@@ -65,11 +65,14 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """
     array, found = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
-        array = _shaped(array, tuple(shape))
+        array = _shaped(array, TensorShape([shape] if isinstance(shape, int) else shape))
     return const_op(name=name, value=array, dtype=found)
 
 
-def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+def _shaped(array: Array, wanted: TensorShape) -> Array:
+    if not wanted.is_fully_defined:
+        raise ShapeError(f"constant: every size of the shape must be known, got {wanted}")
+    shape: tuple[Any, ...] = tuple(wanted)
     if array.size == math.prod(shape):
         return array.reshape(shape)
     try:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import DTypeError, ShapeError
+from ...errors import DTypeError, NoTensorError, ShapeError
 from ...graph import (
     INTEGER,
     DType,
@@ -72,6 +72,12 @@ class SparseValues(_Parts):
         )
         _check(*made)
         return super().__new__(cls, *made)
+
+    def __laminar_tensor__(self) -> Tensor:
+        raise NoTensorError(
+            f"a sparse array of {self.dtype} is no tensor",
+            remedy="call engine.sparse_tensor_to_dense, or use its values",
+        )
 
     @classmethod
     def from_value(cls, value: Any) -> SparseValues:

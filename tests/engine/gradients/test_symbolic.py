@@ -97,7 +97,9 @@ def test_weights() -> None:
         weighted = eng.gradients([y, z], x, [[10.0, 1.0], None])
         with eng.Session() as session:
             (found,) = session.run(weighted, {x: [1.0, 2.0]})
-        assert found.tolist() == [23.0, 7.0]
+            assert found.tolist() == [23.0, 7.0]
+            (found,) = session.run(eng.gradients(reduce_sum(y), x, [[3.0]]), {x: [1.0, 2.0]})
+            assert found.tolist() == [6.0, 12.0]  # [3.0] is one weight, for one result
         with pytest.raises(InvalidArgumentError, match="2 results are weighted by 3"):
             eng.gradients([y, z], x, [1.0, 2.0, 3.0])
         with pytest.raises(InvalidArgumentError, match="must have its shape and dtype"):

@@ -32,3 +32,11 @@ def test_a_constant_is_put_into_its_shape(value: Any, shape: Any, expected: Any)
 def test_a_constant_that_does_not_fit_its_shape(value: Any, shape: Any) -> None:
     with pytest.raises(ShapeError, match="constant: "):
         engine.constant(value, shape=shape)
+
+
+def test_a_constant_has_a_whole_shape() -> None:
+    np.testing.assert_array_equal(engine.constant(7, shape=2), [7, 7])
+    wrong: Any
+    for wrong in ("a", (2, None), (1.5,)):
+        with pytest.raises(ShapeError):
+            engine.constant(7, shape=wrong)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar import engine
-from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from laminar import engine, ops
+from laminar.engine.errors import DTypeError, InvalidArgumentError, NoTensorError, ShapeError
 
 from ..harness import check_op
 
@@ -388,3 +388,10 @@ def test_sums_are_of_one_type() -> None:
     for fn in (engine.sparse_add, engine.sparse_maximum):
         with pytest.raises(DTypeError, match=f"{fn.__name__}: .* must have one type"):
             fn(one, other)
+
+
+def test_a_sparse_array_is_no_tensor() -> None:
+    s = sparse_of(np.array([[1.0, 0.0]]))
+    for fn in (engine.convert_to_tensor, ops.abs, lambda x: ops.matmul(x, np.ones((2, 2)))):
+        with pytest.raises(NoTensorError, match="a sparse array of float64 is no tensor"):
+            fn(s)
