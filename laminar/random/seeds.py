@@ -108,7 +108,7 @@ class SeedGenerator:
 
 
 # What makes draws repeat: a number, or a generator.
-SeedLike: TypeAlias = int | np.integer[Any] | SeedGenerator
+SeedLike: TypeAlias = int | np.integer[Any] | SeedGenerator | Tensor
 
 
 def _is_int(seed: Any) -> bool:
@@ -206,8 +206,8 @@ def draw_seed(seed: SeedLike | None) -> Tensor:
     """The state for one draw.
 
     Args:
-        seed: a whole number (the same state each time), a `SeedGenerator` (its next), or None (the
-            next of the global generator).
+        seed: a whole number (the same state each time), a `SeedGenerator` (its next), None (the
+            next of the global generator), or a state itself, a tensor uint32[4].
 
     Raises:
         InvalidArgumentError: anything else.
@@ -221,7 +221,10 @@ def draw_seed(seed: SeedLike | None) -> Tensor:
         return seed.next()
     if seed is None:
         return global_seed_generator().next()
-    if _is_int(seed):
+    if isinstance(seed, Tensor):
+        if seed.dtype == "uint32" and seed.shape.is_compatible_with((4,)):
+            return seed
+    elif _is_int(seed):
         return convert_to_tensor(_state(seed))
     raise InvalidArgumentError(
         f"seed: expected a whole number, a SeedGenerator or None, got {seed!r}"

@@ -14,6 +14,7 @@ from laminar import random
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
 from laminar.engine.graph import Graph, TensorSpec
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.runtime import Session
 from laminar.engine.state import Variable, global_variables_initializer
 from laminar.random import SeedGenerator
@@ -181,3 +182,11 @@ def test_other_seeds_are_refused(seed: Any) -> None:
 def test_logits_must_be_a_matrix() -> None:
     with pytest.raises(ShapeError, match=r"logits must be \(batch, classes\)"):
         random.categorical(np.zeros(3, "float32"), 2)
+
+
+def test_a_state_is_a_seed() -> None:
+    state = random.draw_seed(7)
+    found = random.uniform((3,), seed=state)
+    np.testing.assert_array_equal(found, random.uniform((3,), seed=7))
+    with pytest.raises(InvalidArgumentError, match="seed: expected"):
+        random.draw_seed(convert_to_tensor([1, 2]))

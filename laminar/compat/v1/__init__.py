@@ -19,6 +19,7 @@ from .face import Line, face
 _MODULES = frozenset(
     {
         "app",
+        "autograph",
         "bitwise",
         "compat",
         "config",
@@ -48,6 +49,7 @@ _MODULES = frozenset(
         "queue",
         "ragged",
         "random",
+        "resource_loader",
         "saved_model",
         "sets",
         "signal",
@@ -58,6 +60,7 @@ _MODULES = frozenset(
         "test",
         "train",
         "version",
+        "xla",
     }
 )
 

@@ -15,6 +15,7 @@ from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.sparse.sparse_values import SparseValues
 
 from .adapting import v1
+from .flow import group
 from .maths import reduce_all
 from .values import operands, static, symbol, tensor
 
@@ -230,3 +231,48 @@ def _pairwise(op: str) -> Callable[..., Any]:
 
 is_non_decreasing = _pairwise("LessEqual")
 is_strictly_increasing = _pairwise("Less")
+
+
+@v1()
+def assert_shapes(
+    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None
+) -> Any:
+    """An operation that fails where sizes of tensors are not as told.
+
+    Args:
+        shapes: (tensor, sizes) pairs, or a dictionary; a size is a number, None for any, or a name,
+            which stands for one size everywhere.
+        data: what an error shows; accepted.
+        summarize: accepted.
+        message: what an error says first.
+
+    Raises:
+        ValueError: it is known that they are not.
+    """
+    known: dict[Any, int] = {}
+    first: dict[Any, Any] = {}
+    checks = []
+    who = message or "assert_shapes"
+    for x, sizes in shapes.items() if isinstance(shapes, dict) else shapes:
+        t = symbol(x)
+        wanted = [sizes] if isinstance(sizes, int | str) else list(sizes)
+        if t.shape.rank is not None and t.shape.rank != len(wanted):
+            raise ValueError(f"{who}: {t.spec} has {t.shape.rank} axes, expected {len(wanted)}")
+        for axis, size in enumerate(wanted):
+            found = None if t.shape.rank is None else t.shape[axis]
+            if size is None:
+                continue
+            expected = size if isinstance(size, int) else known.get(size)
+            if found is not None:
+                if expected is not None and expected != found:
+                    raise ValueError(
+                        f"{who}: axis {axis} of {t.spec} is {found}, expected {size} = {expected}"
+                    )
+                known.setdefault(size, found)
+            own = lookup("Dim")(t, axis=axis)
+            other = first.setdefault(size, symbol(size) if isinstance(size, int) else own)
+            if found is None or expected is None:
+                holds = lookup("Equal")(own, lookup("Cast")(other, dtype=own.dtype))
+                text = f"{who}: axis {axis} is not {size!r}"
+                checks.append(_checked(holds, text, None, [own], summarize))
+    return group(*[c for c in checks if c is not None])

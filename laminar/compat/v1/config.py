@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
 from .face import Line, face
 
 NAMES: dict[str, Line] = {
+    **{
+        f"{verb}_{what}": f".settings:{verb}_{what}"
+        for verb in ("get", "set")
+        for what in (
+            "device_policy",
+            "soft_device_placement",
+            "synchronous_execution",
+            "virtual_device_configuration",
+            "visible_devices",
+        )
+    },
+    "VirtualDeviceConfiguration": ".settings:VirtualDeviceConfiguration",
+    "experimental_connect_to_cluster": "distribute:connect_to_cluster",
     "PhysicalDevice": ".device_lists:PhysicalDevice",
     "experimental_list_devices": ".device_lists:device_names",
     "get_memory_growth": ".device_lists:get_memory_growth",
@@ -20,8 +34,10 @@ _get, _names = face(__name__, NAMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("optimizer", "threading"):
+        return importlib.import_module(f".config_{name}", __package__)
     return sys.modules[__name__] if name == "experimental" else _get(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*_names(), "experimental"})
+    return sorted({*_names(), "experimental", "optimizer", "threading"})

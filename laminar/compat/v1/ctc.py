@@ -6,10 +6,12 @@ from typing import Any
 
 from laminar import engine, ops
 from laminar.engine.graph import Tensor
-from laminar.engine.ops.array.gather import gather_nd
+from laminar.engine.ops.array.creation import arange, sequence_mask
+from laminar.engine.ops.array.gather import gather, gather_nd
 from laminar.engine.ops.array.segment import segment_sum
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.cumulative import cumsum
 
 from .adapting import v1
 from .sparse_tensors import sparse_to_dense
@@ -138,3 +140,46 @@ def _sparse(labels: Tensor, merge: bool = False) -> engine.SparseValues:
     widest = ops.max(ops.sum(cast(kept, "int64"), axis=1), initial=0)
     height = cast(ops.stack([ops.shape(labels)[0]], 0), "int64")
     return engine.SparseValues(indices, values, ops.concatenate([height, widest[None]], 0))
+
+
+@v1()
+def collapse_repeated(labels: Any, seq_length: Any) -> Any:
+    """Rows of labels with runs of one label as one: (labels, their numbers).
+
+    Args:
+        labels: (batch, most).
+        seq_length: (batch), how many of each row count.
+
+    Returns:
+        (batch, most that is left), filled up with zeros, and (batch).
+    """
+    x, counts = symbol(labels), symbol(seq_length, "int32")
+    most = dims_of(x)[1]
+    first = lookup("OnesLike")(x[:, :1])
+    changed = lookup("NotEqual")(x[:, 1:], x[:, :-1])
+    keep = lookup("Concat")(lookup("Cast")(first, dtype="bool"), changed, axis=1)
+    kept = lookup("LogicalAnd")(keep, sequence_mask(counts, most))
+    found = engine.ragged_boolean_mask(x, kept)
+    return found.to_tensor(), lookup("Cast")(found.row_lengths(), dtype=counts.dtype)
+
+
+@v1()
+def ctc_unique_labels(labels: Any) -> tuple[Any, Any]:
+    """For each row its labels once each, in the order in which they come, and where each stands.
+
+    Args:
+        labels: (batch, most).
+
+    Returns:
+        (batch, most), filled up with zeros, and (batch, most): labels[b, i] is the first at the
+        place of the second.
+    """
+    x = symbol(labels)
+    n = dims_of(x)[1]
+    same = lookup("Equal")(x[:, :, None], x[:, None, :])
+    first = lookup("ArgMax")(lookup("Cast")(same, dtype="int32"), axis=2)
+    numbers = arange(n, dtype=first.dtype)
+    is_first = lookup("Equal")(first, numbers[None, :])
+    place = cumsum(lookup("Cast")(is_first, dtype="int32"), 1) - 1
+    found = engine.ragged_boolean_mask(x, is_first).to_tensor(shape=[None, n])
+    return found, gather(place, first, 1, 1)

@@ -17,6 +17,9 @@ NAMES: dict[str, Line] = {
     **{name: TOP[name] for name in _NAMES.split()},
     **{name: MATH[name] for name in ("is_finite", "is_inf", "is_nan")},
     "assert_all_finite": TOP["verify_tensor_all_finite"],
+    "assert_shapes": ".assertions:assert_shapes",
+    "get_log_device_placement": ".settings:get_log_device_placement",
+    "set_log_device_placement": ".settings:set_log_device_placement",
     "check_numerics": ".arrays:check_numerics",
 }
 

@@ -16,7 +16,7 @@ from laminar.engine.state import GraphKeys
 from . import neural
 from .adapting import under, v1
 from .maths import reduce_sum
-from .values import operands, tensor
+from .values import dims_of, operands, symbol, tensor
 
 _abs, _log, _square = lookup("Abs"), lookup("Log"), lookup("Square")
 
@@ -250,3 +250,27 @@ def get_total_loss(add_regularization_losses: bool = True, scope: str | None = N
     if add_regularization_losses:
         found += get_regularization_losses(scope)
     return lookup("AddN")(*(tensor(x) for x in found))
+
+
+@v1()
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Any:
+    """The sum of the losses of examples over their number in all replicas.
+
+    Args:
+        per_example_loss: (batch, ...).
+        sample_weight: what each is multiplied with.
+        global_batch_size: the number of examples; by default that of these.
+    """
+    losses = symbol(per_example_loss)
+    if sample_weight is not None:
+        losses = losses * symbol(sample_weight, losses.dtype)
+    count = dims_of(losses)[0] if global_batch_size is None else global_batch_size
+    return reduce_sum(losses) / cast(symbol(count), losses.dtype)
+
+
+@v1()
+def scale_regularization_loss(regularization_loss: Any) -> Any:
+    """The sum of the losses, as one replica adds it, of which there is one in a process."""
+    return reduce_sum(symbol(regularization_loss))

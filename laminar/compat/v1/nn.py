@@ -8,18 +8,6 @@ from typing import Any
 from .array import NAMES as ARRAYS
 from .face import UNARY, Line, face
 
-_SAMPLED = (
-    "weights, biases, labels, inputs, num_sampled, num_classes, num_true=1, sampled_values=None, "
-    "remove_accidental_hits"
-)
-_REST = ", partition_strategy='mod', name=None"
-_GIVEN = (
-    "(weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, "
-    "remove_accidental_hits)"
-)
-_SAMPLER = "true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None"
-_DRAWN = "(true_classes, num_sampled, unique, range_max, seed=seed)"
-
 NAMES: dict[str, Line] = {
     "conv1d": ".convolutions:conv1d",
     "conv2d": ".convolutions:conv2d",
@@ -72,10 +60,17 @@ NAMES: dict[str, Line] = {
     "tanh": (UNARY, "op:Tanh"),
     "log_sigmoid": (UNARY, "op:LogSigmoid"),
     "swish": ("features", "ops:silu"),
-    "sampled_softmax_loss": (f"{_SAMPLED}=True{_REST}", f"losses:sampled_softmax_loss{_GIVEN}"),
-    "nce_loss": (f"{_SAMPLED}=False{_REST}", f"losses:nce_loss{_GIVEN}"),
-    "log_uniform_candidate_sampler": (_SAMPLER, f"random:log_uniform_candidate_sampler{_DRAWN}"),
-    "uniform_candidate_sampler": (_SAMPLER, f"random:uniform_candidate_sampler{_DRAWN}"),
+    "sampled_softmax_loss": ".sampling:sampled_softmax_loss",
+    "nce_loss": ".sampling:nce_loss",
+    **{
+        f"{kind}_candidate_sampler": f".sampling:{kind}_candidate_sampler"
+        for kind in ("all", "fixed_unigram", "log_uniform", "uniform")
+    },
+    "compute_accidental_hits": ".sampling:compute_accidental_hits",
+    "collapse_repeated": ".ctc:collapse_repeated",
+    "ctc_unique_labels": ".ctc:ctc_unique_labels",
+    "compute_average_loss": ".loss_functions:compute_average_loss",
+    "scale_regularization_loss": ".loss_functions:scale_regularization_loss",
     "bidirectional_dynamic_rnn": ".rnn:bidirectional_dynamic_rnn",
     "dynamic_rnn": ".rnn:dynamic_rnn",
     "raw_rnn": ".rnn:raw_rnn",

@@ -21,6 +21,11 @@ _MATMUL: Line = (
     "engine:sparse_dense_matmul(sp_a, b, adjoint_a, adjoint_b, name)",
 )
 NAMES: dict[str, Line] = {
+    "SparseConditionalAccumulator": (
+        "dtype, shape=None, shared_name=None, name='sparse_conditional_accumulator', "
+        "reduction_type='MEAN'",
+        "engine:SparseConditionalAccumulator(dtype, shape, shared_name, name, reduction_type)",
+    ),
     "SparseTensor": ".sparse_tensors:SparseTensor",
     "add": ".sparse_tensors:sparse_add",
     "concat": ".sparse_tensors:sparse_concat",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from .face import OWN, Line, face
 
 NAMES: dict[str, Line] = {
@@ -119,4 +122,14 @@ NAMES: dict[str, Line] = {
     "write_graph": ".graphs:write_graph",
 }
 
-__getattr__, __dir__ = face(__name__, NAMES)
+_get, _names = face(__name__, NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "queue_runner":
+        return importlib.import_module(".queue_runner", __package__)
+    return _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), "queue_runner"})

@@ -80,6 +80,9 @@ def operands(*xs: Any, empty: Any = None) -> list[Tensor]:
     """
     typed = next((x for x in xs if not is_value(x)), None)
     if typed is not None:
+        if not hasattr(typed, "dtype"):  # of a class that was registered
+            xs = tuple(tensor(x) if x is typed else x for x in xs)
+            return operands(*xs)
         dtype = typed.dtype
         return [tensor(x, dtype) for x in xs]
     first = tensor(xs[0], empty if isinstance(xs[0], list) and not xs[0] else None)
