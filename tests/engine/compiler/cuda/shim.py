@@ -35,7 +35,7 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no g++")
 
 _SHIM = Path(__file__).with_name("shim.h")
 _SIGNATURE = re.compile(r"__launch_bounds__\((\d+)\) (lm_\w+)\((.*?)\) \{", re.DOTALL)
-_OPTIONS = ("-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-ffp-contract=off")
+_OPTIONS = ("-std=c++20", "-Og", "-w", "-shared", "-fPIC", "-ffp-contract=off")
 _GUARD = 256  # bytes on either side of an array
 _POISON = 0xFF  # of memory that nobody has written: NaN
 

@@ -25,14 +25,15 @@ ARCHITECTURES = ["sm_80", "sm_90"]
 MOST_REGISTERS = 128
 
 
-def compile_together(kernels: Iterable[Kernel], architecture: str) -> dict[str, str]:
+def compile_together(kernels: Iterable[Kernel], architecture: str, *options: str) -> dict[str, str]:
     """What the compiler says of each kernel: as one unit, which reads the prelude once."""
     units = []
     for kernel in {kernel.name: kernel for kernel in kernels}.values():
         assert kernel.source.startswith(prelude.PRELUDE)
         own = kernel.source.removeprefix(prelude.PRELUDE)
         units.append(f"namespace in_{kernel.name} {{\n{own}\n}}\n")
-    log = nvrtc.compile_source(prelude.PRELUDE + "".join(units), architecture).log
+    text = prelude.PRELUDE + "".join(units)
+    log = nvrtc.compile_source(text, architecture, [*nvrtc.OPTIONS, *options]).log
     _, *parts = re.split(r"Compiling entry function '(\w+)'", log)
     said = dict(zip(parts[::2], parts[1::2], strict=True))
     assert len(said) == len(units)
@@ -65,7 +66,8 @@ def test_kernels_keep_all_in_registers(architecture: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 def test_expressions_compile(dtype: str) -> None:
     cases = test_cuda_ops.expressions([dtype], (5, 16))
-    assert compile_together((k for case in cases for k in case.program.kernels), "sm_90")
+    kernels = (k for case in cases for k in case.program.kernels)
+    assert compile_together(kernels, "sm_90", "--Ofast-compile=max")  # its speed is not asked for
 
 
 @pytest.mark.slow
