@@ -131,6 +131,7 @@ def test_smoke(
     assert all(name in printed for name in names)
 
 
+@pytest.mark.slow
 def test_a_step_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--explain", "--smoke", "--workload", "infer-mlp-256", "add"]) == 0
     printed = capsys.readouterr().out
@@ -165,6 +166,7 @@ def test_they_end_with_a_benchmark_that_is_killed() -> None:
     )
 
 
+@pytest.mark.slow
 def test_another_checkout_runs_in_turns_with_this_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

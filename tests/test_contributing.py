@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 BLOCKS = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_each_recipe_has_tests_that_pass(tmp_path: Path) -> None:
     assert TEXT.count("```python") == len(BLOCKS) == len(dict(BLOCKS)), "name each file, once"
     for name, code in BLOCKS:

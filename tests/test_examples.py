@@ -194,7 +194,9 @@ def test_digits_as_graph(network: str) -> None:
     assert accuracy > (0.6 if network == "deep" else 0.9)
 
 
-@pytest.mark.parametrize("network", ["softmax", "deep", "tuned", "cnn", "large"])
+@pytest.mark.parametrize(
+    "network", ["softmax", "deep", "tuned", "cnn", pytest.param("large", marks=pytest.mark.slow)]
+)
 def test_digits_with_layers(network: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     shown = ["--dashboard", str(page)] if network == "large" else []

@@ -296,6 +296,7 @@ def test_callbacks_change_and_see_what_servers_have(cluster: LocalCluster, tmp_p
             np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_resumed_training_has_the_same_bits(cluster: LocalCluster, tmp_path: Path) -> None:
     """Interrupted in the middle of an epoch, after a backup of two steps before."""
 

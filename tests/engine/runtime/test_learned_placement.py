@@ -119,6 +119,7 @@ def test_the_problem_simulates_as_placement_does() -> None:
             assert critical
 
 
+@pytest.mark.slow
 def test_the_search_beats_the_greedy_placement_on_random_graphs() -> None:
     ratios = []
     for seed in range(12):

@@ -86,6 +86,7 @@ assert not [name for name in sys.modules if name.partition(".")[0] == "keras"]
 """
 
 
+@pytest.mark.slow
 def test_packages_that_import_keras(tmp_path: Path) -> None:
     for name, text in PACKAGE.items():
         path = tmp_path / name

@@ -51,6 +51,7 @@ def plain() -> tuple[list[float], list[np.ndarray], int]:
     return *trained(model), memory(model)
 
 
+@pytest.mark.slow
 def test_a_step_keeps_to_its_budget(plain: Any) -> None:
     losses, weights, needed = plain
     budget = needed // 2
@@ -77,6 +78,7 @@ def test_a_larger_batch_is_looked_at_again(plain: Any) -> None:
     assert 0 < memory(model) <= plain[2]
 
 
+@pytest.mark.slow
 def test_where_nothing_fits_the_least_is_taken_and_said(plain: Any) -> None:
     model = residual_model(remat="auto", memory_budget=1000)
     with pytest.warns(UserWarning, match=r"more than memory_budget, 1000.*use smaller batches"):

@@ -73,6 +73,7 @@ def run(**environment: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_both_ways_give_the_same_bits() -> None:
     first, *results = run()
     second, *others = run(LAMINAR_CALLS="ctypes")

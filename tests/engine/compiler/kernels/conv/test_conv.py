@@ -79,6 +79,7 @@ def check(conv: Convolution, dtype: DType, vector_bytes: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=tolerance, err_msg=name)
 
 
+@pytest.mark.slow
 @settings(examples(80), derandomize=True)
 @given(convolutions(), st.sampled_from([float32, float64]), st.sampled_from(VECTOR_BYTES))
 def test_convolutions_of_any_size(conv: Convolution, dtype: DType, vector_bytes: int) -> None:
