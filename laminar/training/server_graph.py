@@ -149,6 +149,7 @@ class WorkerGraph:
         fed: variables that are fed and fetched, and those that are read only.
         found: what is fetched: the loss, the outputs, their masks, what layers report.
         masked: for each output whether it has a mask.
+        is_by_example: whether the loss has a value for each example.
         reporters: the numbers of the layers that report, and under which names.
         pushes: for each variable on a server, where its value is fed, and what assigns it.
         values: what reads them.
@@ -161,6 +162,7 @@ class WorkerGraph:
     fed: list[Fed]
     found: dict[str, Any]
     masked: list[bool]
+    is_by_example: bool
     reporters: list[tuple[int, str]]
     pushes: list[tuple[Any, Operation]]
     values: list[Any]
@@ -214,11 +216,23 @@ def build_worker(
             pushes.append((value, operation(mirror.assign(value))))
     values = [m.value for m in mirrors]
     made = WorkerGraph(
-        batch, seeds, share, fed, call.found, call.masked, call.reporters, pushes, values
+        batch,
+        seeds,
+        share,
+        fed,
+        call.found,
+        call.masked,
+        call.is_by_example,
+        call.reporters,
+        pushes,
+        values,
     )
     if training:
         variables = [served[id(v)] for v in parts.model.trainable_weights]
-        loss = call.scaled if share is None else call.scaled * (share.fraction * shares)
+        loss = ops.sum(call.scaled)  # of a loss for each example, all of them
+        if share is not None:
+            loss = share.stands_for(loss) if call.is_by_example else loss
+            loss = loss * (share.fraction * shares)
         pairs = [
             (g, v)
             for g, v in zip(gradients(loss, variables), variables, strict=True)
@@ -288,6 +302,11 @@ class _Call:
     masked: list[bool]
     reporters: list[tuple[int, str]]
     scaled: Any
+
+    @property
+    def is_by_example(self) -> bool:
+        """Whether the loss has a value for each example, not one for all."""
+        return bool(self.scaled.shape.rank)
 
 
 def _called(parts: ModelParts, batch: Any, optimizer: Any, *, training: bool) -> _Call:

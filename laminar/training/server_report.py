@@ -35,7 +35,7 @@ class Reporter:
 
     def __call__(self, batch: Any, found: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values to report after a batch, of which workers have found so much."""
-        single = [np.reshape(found["loss"], 1), *(np.reshape(r, 1) for r in found["reports"])]
+        single = [np.atleast_1d(found["loss"]), *(np.reshape(r, 1) for r in found["reports"])]
         arrays = (single, found["outputs"], found["masks"])
         loss, outputs, masks = map_structure(lambda a: as_tensor(np.asarray(a)), arrays)
         results: Mapping[str, Any] = self._step((loss, batch, outputs, masks))
@@ -45,7 +45,8 @@ class Reporter:
         (loss, *reports), batch, outputs, masks = given
         x, y, sample_weight = unpack_x_y_sample_weight(batch)
         tracker = self._compiled.loss_tracker
-        tracker.update_state(ops.mean(loss), sample_weight=batch_size(x))
+        loss = loss if self._made.is_by_example else ops.mean(loss)
+        tracker.update_state(loss, sample_weight=batch_size(x))
         left = iter(masks)
         for output, has_mask in zip(flatten(outputs), self._made.masked, strict=False):
             if has_mask:

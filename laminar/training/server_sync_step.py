@@ -279,8 +279,9 @@ def _merged(found: Sequence[Mapping[str, Any]], counts: Any) -> dict[str, Any]:
     def joined(*values: Any) -> Any:
         return np.concatenate([v[:n] for v, n in zip(values, counts, strict=True)])
 
+    losses = [np.asarray(f["loss"]) for f in found]
     return {
-        "loss": mean(*(f["loss"] for f in found)),
+        "loss": joined(*losses) if losses[0].ndim else mean(*losses),
         "reports": [mean(*values) for values in zip(*(f["reports"] for f in found), strict=True)],
         "outputs": map_structure(joined, *(f["outputs"] for f in found)),
         "masks": [joined(*values) for values in zip(*(f["masks"] for f in found), strict=True)],

@@ -114,6 +114,17 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, Any], dict[str, Any]]] = {
         {"optimizer": "sgd", "loss": entropy("mean_with_sample_weight")},
         {"sample_weight": W},
     ),
+    # 53 examples in batches of 4: the last one has an example for one worker alone.
+    "each": (
+        lambda: dense(kernel_regularizer="l2"),
+        {"optimizer": lambda: optimizers.SGD(0.01), "loss": entropy("none")},
+        {"sample_weight": W, "batch_size": 4},
+    ),
+    "each_tag": (
+        tagged,
+        {"optimizer": lambda: optimizers.SGD(0.01), "loss": entropy("none")},
+        {"x": WORDS, "y": TAGS, "batch_size": 4},
+    ),
     "tagged": (tagged, {"optimizer": "sgd"}, {"x": WORDS, "y": TAGS}),
     "summed_tags": (tagged, {"optimizer": "sgd", "loss": entropy("sum")}, {"x": WORDS, "y": TAGS}),
     "clipped": (
@@ -169,7 +180,7 @@ def test_a_synchronous_step_is_that_of_one_process(cluster: LocalCluster, name: 
 
 def test_one_asynchronous_worker_trains_as_this_process_would() -> None:
     with local_cluster({"ps": 1, "worker": 1}) as alone:
-        for name in ("adam", "words"):
+        for name in ("adam", "words", "each"):
             make, options, given = CASES[name]
             strategy = ParameterServer(alone.spec)
             found = trained(make, strategy, options, given)
