@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from laminar.engine.errors import DataLossError
 
@@ -66,8 +67,12 @@ def fill(memory: memoryview, messages: Iterable[bytes], checksum: int = 0) -> No
         at += len(chunk)
 
 
-def _damage(what: str) -> DataLossError:
+def damage(subject: str, what: str) -> DataLossError:
+    """The error of bytes that came and are not what was sent."""
     return DataLossError(
-        f"a stream of chunks is damaged: {what}",
+        f"{subject}: {what}",
         remedy="the connection damages data, or another program answers: see what is between",
     )
+
+
+_damage = partial(damage, "a stream of chunks is damaged")

@@ -22,18 +22,20 @@ import math
 import struct
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from laminar.engine.errors import (
-    DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
     ResourceExhaustedError,
 )
 from laminar.engine.graph import DENSE, DType, TensorSpec, as_dtype, string
 from laminar.engine.graph.dtypes import BY_NUMBER, NUMBERS
+
+from .chunks import damage
 
 WIRE_VERSION = 1
 MAGIC = b"LMNR"
@@ -172,11 +174,7 @@ def pack_header(
     return b"".join((fixed, _CRC.pack(checksum), rest))
 
 
-def _damage(what: str) -> DataLossError:
-    return DataLossError(
-        f"the bytes that came are not a tensor: {what}",
-        remedy="the connection damages data, or another program answers: see what is between",
-    )
+_damage = partial(damage, "the bytes that came are not a tensor")
 
 
 def parse_header(data: Data, limit_bytes: int = _MOST_BYTES) -> Header:

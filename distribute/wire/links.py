@@ -23,10 +23,10 @@ import queue
 import struct
 import zlib
 from collections.abc import Generator, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, Protocol
 
-from laminar.engine.errors import DataLossError
-
+from . import chunks
 from .together import Together, is_held
 
 RECV, TAKEN, CANCEL, CANCEL_STEP, ATTACH, RELEASED, PING = range(1, 8)
@@ -128,12 +128,7 @@ class Request(NamedTuple):
         return cls(number, step_id, incarnation, bool(is_retry), key)
 
 
-def damage(what: str) -> DataLossError:
-    """The error of a link that brings what is no message."""
-    return DataLossError(
-        f"a link between two tasks is damaged: {what}",
-        remedy="the connection damages data, or another program answers: see what is between",
-    )
+damage = partial(chunks.damage, "a link between two tasks is damaged")
 
 
 def batch_of(messages: bytes) -> bytes:

@@ -132,7 +132,7 @@ class Event:
             elif number == 7 and kind == BYTES:
                 found["session_log"] = _read_log(message.span())
             elif number == 8 and kind == BYTES:
-                found["tagged_run_metadata"] = _read_tagged(message.span())
+                found["tagged_run_metadata"] = message.span().entry()
             elif number == 9 and kind == BYTES:
                 found["meta_graph_def"] = message.bytes()
             else:
@@ -150,18 +150,6 @@ def _read_log(message: Message) -> SessionLog:
         else:
             message.skip(kind)
     return SessionLog(status, texts[2], texts[3])
-
-
-def _read_tagged(message: Message) -> tuple[str, bytes]:
-    tag, metadata = "", b""
-    for number, kind in message.fields():
-        if number == 1 and kind == BYTES:
-            tag = message.text()
-        elif number == 2 and kind == BYTES:
-            metadata = message.bytes()
-        else:
-            message.skip(kind)
-    return tag, metadata
 
 
 def read_events(path: str | os.PathLike[str]) -> Iterator[Event]:

@@ -63,24 +63,15 @@ def decode_feature_lists(data: bytes) -> dict[str, list[Feature]]:
         {'words': [array([1, 2]), array([3])]}
     """
     return {
-        name: [_feature(feature) for feature in _inside(value, 1)]
+        name: [_feature(feature) for feature in value.inside(1)]
         for name, value in _entries(data, 2)
     }
 
 
-def _inside(message: Message, wanted: int) -> Iterator[Message]:
-    """The insides of the fields of bytes with a number; others are skipped."""
-    for number, wire in message.fields():
-        if number == wanted and wire == BYTES:
-            yield message.span()
-        else:
-            message.skip(wire)
-
-
 def _entries(data: bytes, number: int) -> Iterator[tuple[str, Message]]:
     """Names and values of the map that is field `number` of a message, the last of a name last."""
-    for entries in _inside(Message(data, _EXAMPLE), number):
-        for entry in _inside(entries, 1):
+    for entries in Message(data, _EXAMPLE).inside(number):
+        for entry in entries.inside(1):
             yield _entry(entry)
 
 

@@ -18,7 +18,7 @@ import io
 import struct
 import wave
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,7 +146,7 @@ class Summary:
         Raises:
             DataLossError: the bytes are no Summary.
         """
-        return Summary([_read_value(v) for v in _inside(Message(bytes(data), _SUMMARY), 1)])
+        return Summary([_read_value(v) for v in Message(bytes(data), _SUMMARY).inside(1)])
 
 
 def scalar_value(tag: str, value: float) -> SummaryValue:
@@ -287,15 +287,6 @@ def _png(pixels: np.ndarray[Any, Any]) -> bytes:
 # Reading
 
 
-def _inside(message: Message, wanted: int) -> Iterator[Message]:
-    """The insides of the messages that are fields of that number."""
-    for number, kind in message.fields():
-        if number == wanted and kind == BYTES:
-            yield message.span()
-        else:
-            message.skip(kind)
-
-
 def _read_value(message: Message) -> SummaryValue:
     found: dict[str, Any] = {}
     for number, kind in message.fields():
@@ -310,7 +301,7 @@ def _read_value(message: Message) -> SummaryValue:
         elif number == 6 and kind == BYTES:
             found["audio"] = Audio(*_read(message.span(), (0.0, 0, 0, b"", "")))
         elif number == 8 and kind == BYTES:
-            texts = _inside(message.span(), 8)
+            texts = message.span().inside(8)
             found["text"] = tuple(t.data[t.position : t.end] for t in texts)
         else:
             message.skip(kind)

@@ -6,6 +6,7 @@ message claims.
 
 from __future__ import annotations
 
+import builtins
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -115,6 +116,26 @@ class Message:
             if not tag >> 3:
                 raise self.damage("a field without a number")
             yield tag >> 3, tag & 7
+
+    def inside(self, wanted: int) -> Iterator[Message]:
+        """The insides of the fields of bytes with a number; others are skipped."""
+        for number, kind in self.fields():
+            if number == wanted and kind == BYTES:
+                yield self.span()
+            else:
+                self.skip(kind)
+
+    def entry(self) -> tuple[str, builtins.bytes]:
+        """A text, which is field 1, and bytes, field 2: an entry of a map."""
+        key, value = "", b""
+        for number, kind in self.fields():
+            if number == 1 and kind == BYTES:
+                key = self.text()
+            elif number == 2 and kind == BYTES:
+                value = self.bytes()
+            else:
+                self.skip(kind)
+        return key, value
 
     def skip(self, wire: int) -> None:
         """Go over what a field of that wire type holds."""

@@ -39,7 +39,7 @@ from ..state import GraphKeys
 from .collections import collection_bytes, read_collection
 from .meta_graph_text import from_text, messages, to_text
 from .saver_def import SaverDef, in_scope
-from .signatures import Signature, map_bytes, map_entry, read_signature, signature_bytes
+from .signatures import Signature, map_bytes, read_signature, signature_bytes
 from .tensorflow import TensorFlowGraph, graph_def_of, tensorflow_graph_of
 from .tensorflow.collections import read_tensorflow_collection
 
@@ -139,10 +139,10 @@ class MetaGraph:
             elif number == 3:
                 saver = message.bytes()
             elif number == 4:
-                key, value = map_entry(message.span())
+                key, value = message.span().entry()
                 collections[key] = value
             else:
-                key, value = map_entry(message.span())
+                key, value = message.span().entry()
                 signatures[key] = read_signature(value)
         if graph is None:
             raise message.damage("there is no graph")

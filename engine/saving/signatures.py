@@ -69,19 +69,6 @@ def map_bytes(number: int, values: Mapping[str, bytes]) -> bytes:
     )
 
 
-def map_entry(message: Message) -> tuple[str, bytes]:
-    """(key, message) of an entry of such a map."""
-    key, value = "", b""
-    for number, kind in message.fields():
-        if number == 1 and kind == BYTES:
-            key = message.text()
-        elif number == 2 and kind == BYTES:
-            value = message.bytes()
-        else:
-            message.skip(kind)
-    return key, value
-
-
 def signature_bytes(signature: Signature) -> bytes:
     """A signature as data."""
     inputs, outputs = (
@@ -111,7 +98,7 @@ def read_signature(data: bytes) -> Signature:
     method = ""
     for number, kind in message.fields():
         if number in names and kind == BYTES:
-            key, value = map_entry(message.span())
+            key, value = message.span().entry()
             name, spec = _read_tensor(value)
             names[number][key] = name
             if spec is not None:

@@ -309,10 +309,10 @@ def pad_for_stride(x: Any, kernel_size: int) -> tuple[tuple[int, int], tuple[int
     return (before[0], half), (before[1], half)
 
 
-def round_channels(count: float, divisor: int = 8) -> int:
-    """`count` rounded to a multiple of `divisor`, but not down by more than a tenth.
+def round_channels(count: float) -> int:
+    """`count` rounded to a multiple of 8, but not down by more than a tenth.
 
     Source: Howard et al., "MobileNets", 2017, arXiv:1704.04861, in the reference code.
     """
-    rounded = max(divisor, int(count + divisor / 2) // divisor * divisor)
-    return rounded if rounded >= 0.9 * count else rounded + divisor
+    rounded = max(8, int(count + 4) // 8 * 8)
+    return rounded if rounded >= 0.9 * count else rounded + 8

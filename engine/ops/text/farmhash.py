@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ...graph import STRING, Array, Tensor, TensorSpec, broadcast_shapes, int64
 from ..core.registry import define, no_gradient
+from .string_match import bucket_spec
 
 _MASK = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -163,11 +163,7 @@ def _fingerprint_cat_kernel(a: Array, b: Array) -> Array:
 @define("FingerprintBucket", dtypes=frozenset({int64}))
 def _fingerprint_bucket(x: TensorSpec, *, num_buckets: int) -> TensorSpec:
     """x mod num_buckets, with x taken as a number without a sign; int64."""
-    if num_buckets < 1:
-        raise InvalidArgumentError(
-            f"FingerprintBucket: num_buckets must be at least 1, got {num_buckets}"
-        )
-    return TensorSpec(x.shape, int64)
+    return bucket_spec("FingerprintBucket", x, num_buckets)
 
 
 @_fingerprint_bucket.kernel("cpu")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
-from ...graph import STRING, Array, Tensor, TensorSpec, int64
+from ...graph import STRING, Array, Tensor, TensorSpec
 from ..core.registry import define, no_gradient
+from .string_match import bucket_spec
 
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 
@@ -20,11 +20,7 @@ def _to_hash_bucket_strong(x: TensorSpec, *, num_buckets: int, key: tuple[int, i
     up with zeros, and their last byte is the length. Then v2 ^= 255, four rounds, and h is the xor
     of the state.
     """
-    if num_buckets < 1:
-        raise InvalidArgumentError(
-            f"StringToHashBucketStrong: num_buckets must be at least 1, got {num_buckets}"
-        )
-    return TensorSpec(x.shape, int64)
+    return bucket_spec("StringToHashBucketStrong", x, num_buckets)
 
 
 @_to_hash_bucket_strong.kernel("cpu")

@@ -93,17 +93,20 @@ def regex_replace(x: Tensor, pattern: str, rewrite: str, count: int = 0) -> Tens
 _FNV_BASIS, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
+def bucket_spec(who: str, x: TensorSpec, num_buckets: int) -> TensorSpec:
+    """What gives the number of a bucket for each element."""
+    if num_buckets < 1:
+        raise InvalidArgumentError(f"{who}: num_buckets must be at least 1, got {num_buckets}")
+    return TensorSpec(x.shape, int64)
+
+
 @define("StringToHashBucket", dtypes=STRING)
 def _to_hash_bucket(x: TensorSpec, *, num_buckets: int) -> TensorSpec:
     """h mod num_buckets, int64, of the 64-bit FNV-1a hash h of the bytes of each string.
 
     h = 0xcbf29ce484222325; for each byte b: h = ((h xor b) * 0x100000001b3) mod 2^64.
     """
-    if num_buckets < 1:
-        raise InvalidArgumentError(
-            f"StringToHashBucket: num_buckets must be at least 1, got {num_buckets}"
-        )
-    return TensorSpec(x.shape, int64)
+    return bucket_spec("StringToHashBucket", x, num_buckets)
 
 
 @_to_hash_bucket.kernel("cpu")
