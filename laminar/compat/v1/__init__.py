@@ -28,6 +28,7 @@ _MODULES = frozenset(
         "debugging",
         "dtypes",
         "errors",
+        "feature_column",
         "flags",
         "gfile",
         "graph_util",
