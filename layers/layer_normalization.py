@@ -23,19 +23,29 @@ Axes = int | Sequence[int]
 
 
 def _axes(layer: Layer, axis: Any) -> Any:
-    """One axis, or several as a list."""
+    """One axis, or several as a list, by their numbers: -1 comes before 1, as in files of Keras."""
     several = isinstance(axis, list | tuple)
     given = list(axis) if several else [axis]
     if any(isinstance(a, bool) or not hasattr(a, "__index__") for a in given):
         raise DTypeError(f"{who(layer)}: axis must be a whole number, or several, got {axis!r}")
-    return [int(a) for a in given] if several else int(axis)
+    return sorted(int(a) for a in given) if several else int(axis)
 
 
 def _sizes(layer: Layer, axis: Any, input_shape: Shape) -> list[int]:
-    """The sizes of the normalized axes, from the first axis to the last."""
-    given = axis if isinstance(axis, list) else [axis]
-    axes = sorted(given, key=lambda a: a % len(input_shape))
+    """The sizes of the normalized axes, in their order: the shape that weights have in files."""
+    axes = axis if isinstance(axis, list) else [axis]
     return [known_dim(layer, input_shape, a, "a normalized axis") for a in axes]
+
+
+def _from_first_to_last(weight: Any, axis: Any, x: Tensor) -> Any:
+    """The elements of a weight, which are those of the normalized axes from first to last."""
+    if weight is None or not isinstance(axis, list):
+        return weight
+    places = [a % len(x.shape) for a in axis]
+    order = sorted(range(len(axis)), key=places.__getitem__)
+    if order == list(range(len(axis))):
+        return weight
+    return ops.reshape(weight, [weight.shape[i] for i in order])
 
 
 class LayerNormalization(Layer):
@@ -114,8 +124,8 @@ class LayerNormalization(Layer):
     def call(self, inputs: Tensor) -> Any:
         y = ops.layer_normalization(
             inputs,
-            self.gamma,
-            self.beta,
+            _from_first_to_last(self.gamma, self.axis, inputs),
+            _from_first_to_last(self.beta, self.axis, inputs),
             axis=self.axis,
             epsilon=self.epsilon,
             rms_scaling=self.rms_scaling,
@@ -173,7 +183,8 @@ class RMSNormalization(Layer):
         self.scale = self.add_weight(shape, "ones", name="scale")
 
     def call(self, x: Tensor) -> Any:
-        return ops.rms_normalization(x, scale=self.scale, axis=self.axis, epsilon=self.epsilon)
+        scale = _from_first_to_last(self.scale, self.axis, x)
+        return ops.rms_normalization(x, scale=scale, axis=self.axis, epsilon=self.epsilon)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "axis", "epsilon")

@@ -147,7 +147,8 @@ def test_layer_normalization(
 
 
 def test_layer_normalization_agrees_with_keras() -> None:
-    for kwargs in ({"axis": (1, 2)}, {"axis": [2], "center": False}):
+    axes = ({"axis": (1, 2)}, {"axis": (-1, 1)}, {"axis": [2, 1]}, {"axis": [2], "center": False})
+    for kwargs in axes:
         check_agreement("LayerNormalization", kwargs, (2, 3, 4))
 
 
