@@ -22,6 +22,7 @@ from .category_encoding import MODES, encode
 from .data_layer import DataLayer, as_input, refuse_sparse
 from .layer_options import LayerOptions
 from .options import one_of, whole
+from .symbolic import KerasTensor
 
 # What the fingerprints of a crossing are added to, as in TensorFlow's sparse crossing.
 _CROSSING = 0xDECAFCAFFE
@@ -120,6 +121,11 @@ class Hashing(DataLayer):
             return bins
         mask = compare.equal(x, convert_to_tensor(self.mask_value, x.dtype))
         return ops.where(mask, 0, bins + 1)
+
+    def compute_output_shape(self, input_shape: Shape) -> Any:
+        """The shape of the bins for inputs of a shape."""
+        kind = "string" if isinstance(self.mask_value, str) else "int64"
+        return tuple(self.compute_output_spec(KerasTensor(input_shape, kind)).shape)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

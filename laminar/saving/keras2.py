@@ -55,6 +55,7 @@ _CLASSES = {
     "BatchNormalizationV1": "BatchNormalization",
     "BatchNormalizationV2": "BatchNormalization",
     "SyncBatchNormalization": "BatchNormalization",
+    "GroupedQueryAttention": "GroupQueryAttention",
     "ThresholdedReLU": "ReLU",
 }
 _KEYS = {"LeakyReLU": {"alpha": "negative_slope"}, "ThresholdedReLU": {"theta": "threshold"}}

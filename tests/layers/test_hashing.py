@@ -33,6 +33,13 @@ def test_without_a_salt() -> None:
     assert found == [3, 6, 1, 4, 1]
 
 
+def test_shapes_of_bins() -> None:
+    for mask in (None, 0, ""):
+        assert layers.Hashing(3, mask_value=mask).compute_output_shape((None, 2)) == (None, 2)
+    counts = layers.Hashing(3, mask_value="", output_mode="count")
+    assert counts.compute_output_shape((None, 2)) == (None, 3)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "uint8"])
 def test_numbers_are_hashed_as_text(dtype: str) -> None:
     x = np.array([[0, 7, 123]], dtype)

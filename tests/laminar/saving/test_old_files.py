@@ -299,3 +299,17 @@ def test_unknown_classes_of_an_old_file(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="m.h5.*'Mine'"):
         load_model(tmp_path / "m.h5")
     assert load_model(tmp_path / "m.h5", custom_objects={"Mine": Mine}).count_params() == 3
+
+
+def test_h5_files_of_keras_have_a_class_under_its_inner_name(tmp_path: Path) -> None:
+    x = np.ones((1, 3, 4), np.float32)
+    a = layers.Input((3, 4))
+    attention = layers.GroupQueryAttention(2, 2, 1)
+    model = laminar.Model(a, attention(a, a))
+    model.save(tmp_path / "m.h5")
+    with h5py.File(tmp_path / "m.h5", "r+") as file:
+        written = str(file.attrs["model_config"])
+        assert '"GroupQueryAttention"' in written
+        renamed = written.replace('"GroupQueryAttention"', '"GroupedQueryAttention"')
+        file.attrs["model_config"] = renamed
+    np.testing.assert_array_equal(load_model(tmp_path / "m.h5")(x), model(x))
