@@ -41,6 +41,7 @@ from .scopes import (
     Gradient,
     Runner,
     Scopes,
+    as_text,
     check_name,
     check_text,
     in_order,
@@ -215,6 +216,7 @@ class Graph(Collections, FeedRules):
 
         A name that ends in "/" is taken as it is, for the operation that the scope belongs to.
         """
+        name = as_text(name)
         check_name(name)
         with self._lock:
             absolute = name.endswith("/")
@@ -318,6 +320,8 @@ class Graph(Collections, FeedRules):
         """The operation of that name; NotFoundError (a KeyError) when there is none."""
         op = self._operations.get(name)
         if op is None:
+            if isinstance(name, bytes):
+                return self.get_operation_by_name(as_text(name))
             check_text(name)
             raise NotFoundError(
                 f"no operation is named {name!r}",
@@ -327,6 +331,7 @@ class Graph(Collections, FeedRules):
 
     def get_tensor_by_name(self, name: str) -> GraphTensor:
         """The tensor "operation:index"; NotFoundError (a KeyError) when there is none."""
+        name = as_text(name)
         check_text(name)
         op_name, _, index = name.rpartition(":")
         if not op_name or not is_number(index):
@@ -340,6 +345,7 @@ class Graph(Collections, FeedRules):
 
     def as_graph_element(self, value: Any) -> GraphTensor | Operation:
         """The tensor or operation that an object or a name stands for."""
+        value = as_text(value)
         if isinstance(value, str):
             return self.get_tensor_by_name(value) if ":" in value else self._operation(value)
         inner = getattr(value, "graph_element", None)  # a variable stands for its value

@@ -30,6 +30,11 @@ def is_name(name: str) -> bool:
         return False
 
 
+def as_text(name: Any) -> Any:
+    """A name in bytes as text; anything else as it is."""
+    return name.decode() if isinstance(name, bytes) else name
+
+
 def check_name(name: str) -> None:
     """InvalidArgumentError unless an operation could have the name."""
     if not is_name(name):

@@ -98,7 +98,7 @@ class Saver:
         write_version: int = SaverDef.V2,
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
-        filename: str | None = None,
+        filename: str | bytes | os.PathLike[str] | None = None,
     ) -> None:
         if defer_build and var_list is not None:
             raise InvalidArgumentError(
@@ -120,7 +120,7 @@ class Saver:
         self._allow_empty = allow_empty
         self._pad = pad_step_number
         self._relative = save_relative_paths
-        self._filename = filename or "model"
+        self._filename = os.fsdecode(filename or "model")
         self._eager: dict[str, list[Variable]] | None = None
         self._is_empty = False
         self.saver_def = saver_def

@@ -95,7 +95,8 @@ def dot(x1: TensorLike, x2: TensorLike) -> Tensor:
         x2: (j..., k, n), (k,), or a scalar.
 
     Returns:
-        (i..., j..., n), or (i...) for a vector `x2`; in the common type.
+        (i..., j..., n), or (i...) for a vector `x2`; in the common type, where
+        small integers wrap around (`matmul` of int8 is int32).
 
     Raises:
         ShapeError: the sizes k differ.

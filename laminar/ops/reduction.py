@@ -418,7 +418,8 @@ def cumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = Non
         dtype: type in which it is computed, by default that of `x`; bools in int32.
 
     Returns:
-        The shape of `x`, or a vector for None.
+        The shape of `x`, or a vector for None; in the type of `x`, where small integers wrap around
+        (a sum or product of all is int32).
 
     Raises:
         ShapeError: the axis does not exist.
@@ -441,7 +442,8 @@ def cumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = No
         dtype: type in which it is computed, by default that of `x`; bools in int32.
 
     Returns:
-        The shape of `x`, or a vector for None.
+        The shape of `x`, or a vector for None; in the type of `x`, where small integers wrap around
+        (a sum or product of all is int32).
 
     Raises:
         ShapeError: the axis does not exist.

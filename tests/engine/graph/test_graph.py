@@ -299,3 +299,15 @@ def test_foreign_characters_in_names(name: str) -> None:
 
 def as_block(made: Any) -> Any:
     return made if hasattr(made, "__enter__") else contextlib.nullcontext()
+
+
+def test_names_may_be_bytes() -> None:
+    with eng.Graph().as_default() as graph:
+        name: Any = b"e"
+        e: Any = eng.constant(4.0, name=name)
+        tensor: Any = b"e:0"
+        assert e.name == "e:0"
+        assert graph.get_tensor_by_name(tensor) is graph.as_graph_element(tensor) is e
+        assert graph.get_operation_by_name(name) is graph.as_graph_element(name) is e.op
+        with eng.Session() as session:
+            assert session.run(tensor, {tensor: 5.0}) == 5.0

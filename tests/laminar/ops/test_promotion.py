@@ -73,6 +73,9 @@ def test_python_numbers_are_weak(dtype: str, number: Any, expected: str) -> None
         ("power", "int8", "int8"),
         ("arctan2", "int64", "float32"),
         ("matmul", "int8", "int32"),
+        ("dot", "int8", "int8"),
+        ("inner", "int8", "int8"),
+        ("outer", "int8", "int8"),
         ("equal", "float64", "bool"),
     ],
 )
