@@ -138,13 +138,15 @@ def public(fn: Callable[P, R]) -> PublicOp[P, R]:
             if kwargs and "name" in kwargs:
                 return call_named(kwargs.pop("name"), fn, *args, **kwargs)
             return fn(*args, **kwargs)
-        except LaminarError:
-            raise
-        except Exception:
-            check_kinds(fn, args, kwargs)
+        except Exception as error:
+            failed(error, args, kwargs)
             raise
 
-    op = functools.wraps(fn)(remembering(fn, looked_at))
+    def failed(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not isinstance(error, LaminarError):
+            check_kinds(fn, args, kwargs)
+
+    op = functools.wraps(fn)(remembering(fn, looked_at, failed))
     recorded_ops.add(op)
     return op
 

@@ -54,12 +54,17 @@ def forget_calls() -> None:
         forms.clear()
 
 
-def remembering(fn: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+def remembering(
+    fn: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    failed: Callable[[Exception, tuple[Any, ...], dict[str, Any]], None] = lambda *_: None,
+) -> Callable[..., Any]:
     """`fn`, remembering what its calls apply.
 
     Args:
         fn: a function of tensors and plain values, whose results are tensors.
         otherwise: what is called with other arguments, with `name=`, and where a graph is built.
+        failed: is told of an error of `fn` and of the arguments; it may raise another one.
     """
     forms: dict[Any, Any] = {}
     _all_forms.append(forms)
@@ -91,13 +96,18 @@ def remembering(fn: Callable[..., Any], otherwise: Callable[..., Any]) -> Callab
             if result is not None:
                 return result
             forms[form] = 0
-        elif found >= 0:
-            if found >= _OFTEN:
-                return _learn(fn, args, kwargs, forms, form, tensors)
-            if not found and len(forms) >= _MOST:
-                forms.clear()
-            forms[form] = found + 1
-        return fn(*args, **kwargs)
+            found = _REFUSED
+        try:
+            if found >= 0:
+                if found >= _OFTEN:
+                    return _learn(fn, args, kwargs, forms, form, tensors)
+                if not found and len(forms) >= _MOST:
+                    forms.clear()
+                forms[form] = found + 1
+            return fn(*args, **kwargs)
+        except Exception as error:
+            failed(error, args, kwargs)
+            raise
 
     return call
 

@@ -37,6 +37,12 @@ def test_the_argument_is_named(call: Callable[[], Any], said: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("x", [X, X.tolist(), ops.array(X)], ids=["array", "list", "tensor"])
+def test_it_is_named_whatever_comes_beside_it(x: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="celu: alpha must be a number, got 'a'"):
+        ops.celu(x, alpha=TEXT)
+
+
 def test_what_the_users_own_function_raises_stays() -> None:
     def broken(x: Any) -> Any:
         raise KeyError("mine")
