@@ -24,6 +24,7 @@ _MODULES = frozenset(
         "compat",
         "config",
         "data",
+        "distribute",
         "distributions",
         "debugging",
         "dtypes",
