@@ -255,6 +255,22 @@ def implicit_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: both(*args, **kwargs)[1]
 
 
+def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
+    """The trainable variables that results are differentiable functions of, but not by the inputs.
+
+    Args:
+        input_ops: tensors, in any structure: what leads on from them does not count.
+        output_ops: the results, likewise.
+    """
+    given = [x for x in flatten(input_ops) if isinstance(x, Tensor)]
+    results = [y for y in map(symbol, flatten(output_ops)) if y.dtype.is_floating]
+    variables = list(engine.trainable_variables())
+    if not variables or not results:
+        return []
+    found = engine.gradients(results, variables, stop_gradients=given)
+    return [v for v, dv in zip(variables, found, strict=True) if dv is not None]
+
+
 @v1()
 def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:
     """The tensor itself; asking for its gradient is an error."""

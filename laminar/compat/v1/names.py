@@ -13,7 +13,7 @@ _FUNCTIONAL = """
     convert_n_to_tensor
     empty_tensor_list tensor_list_push_back tensor_list_pop_back tensor_list_from_tensor
     tensor_list_reserve tensor_list_resize tensor_list_length tensor_list_get_item
-    tensor_list_set_item tensor_list_stack
+    tensor_list_set_item tensor_list_stack get_dependent_variables
 """
 NAMES: dict[str, Line] = {
     **{name: f".functional:{name}" for name in _FUNCTIONAL.split()},

@@ -82,6 +82,15 @@ def test_a_gradient_that_is_prevented() -> None:
         tf.gradients(y, x)
 
 
+def test_variables_that_results_depend_on() -> None:
+    v, frozen = tf.variable(2.0), tf.variable(3.0, trainable=False)
+    before = v * 5.0
+    after = {"y": tf.identity(before) + v + frozen}
+    assert tf.get_dependent_variables([before], after) == [v]
+    assert tf.get_dependent_variables([before], tf.identity(before) + 1.0) == []
+    assert tf.get_dependent_variables([before], before + tf.ones_like(v)) == []
+
+
 def test_shapes() -> None:
     shapes = [[2, 3, 5], [2, 7, 5], [2, 20, 5]]
     found = tf.concat_offset(1, [tf.constant(s) for s in shapes])
