@@ -10,6 +10,7 @@ from .linalg import slogdet as slogdet
 from .manipulation import *  # noqa: F403  # the names of its __all__
 from .mathematics import *  # noqa: F403  # the names of its __all__
 from .matrices import *  # noqa: F403  # the names of its __all__
+from .nan_statistics import *  # noqa: F403  # the names of its __all__
 from .padding import *  # noqa: F403  # the names of its __all__
 from .products import *  # noqa: F403  # the names of its __all__
 from .reduction import *  # noqa: F403  # the names of its __all__
