@@ -47,9 +47,10 @@ def vectorize(
     """
     if not callable(pyfunc):
         raise InvalidArgumentError(f"vectorize: expected a function, got {pyfunc!r}")
-    if excluded is not None and (isinstance(excluded, str) or not np.iterable(excluded)):
+    given = () if excluded is None else excluded
+    if isinstance(given, str) or not np.iterable(given) or np.ndim(list(given)) != 1:
         raise InvalidArgumentError(f"vectorize: excluded must be a set, got {excluded!r}")
-    passed = frozenset(excluded or ())
+    passed = frozenset(given)
     inner = None if signature is None else _inner_ranks(signature)
 
     @functools.wraps(pyfunc)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...errors import InvalidArgumentError, ShapeError
-from ...graph import DType, Tensor, float32, float64
+from ...errors import DTypeError, InvalidArgumentError, ShapeError
+from ...graph import DType, Tensor, bool_, float32, float64
 from ..core.basic import constant
 from ..linalg.matmul import matmul
 from ..math.arithmetic import maximum, minimum, rint
@@ -44,6 +44,7 @@ def resize(
         Images of the dtype of `x`: integers are rounded and kept in the range of their type.
 
     Raises:
+        DTypeError: bools are to be interpolated.
         ShapeError: `x` has another number of axes.
         InvalidArgumentError: the interpolation is unknown, or size is not a pair.
     """
@@ -61,6 +62,11 @@ def resize(
         )
     method = _METHODS[interpolation]
     y = x
+    if method != "nearest" and x.dtype == bool_:
+        raise DTypeError(
+            f"resize: of bools there is nothing between, got {x.spec}",
+            remedy='interpolation="nearest", or cast(x, "float32")',
+        )
     if method != "nearest" and not x.dtype.is_floating:
         y = cast(x, float32 if x.dtype.size <= 2 else float64)
     y = resample(y, -3, size[0], method=method, antialias=antialias)

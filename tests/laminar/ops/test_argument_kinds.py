@@ -125,6 +125,8 @@ BAD: dict[str, Callable[[], Any]] = {
         X, (2, 3), [1.0], [0.0], (2,), "linear"
     ),
     "translate-shape": lambda: ops.image.scale_and_translate(X, (2,), [1.0], [0.0], (0,), "linear"),
+    "resize-bools": lambda: ops.image.resize(IMAGE > 0, (2, 2)),
+    "excluded": lambda: ops.vectorize(len, excluded=X),
     "blur": lambda: ops.image.gaussian_blur(IMAGE, kernel_size=()),
     "elastic": lambda: ops.image.elastic_transform(IMAGE, 1.0, sigma=float("nan")),
     "starts": lambda: ops.slice(X, 3, (1, 1)),
