@@ -97,6 +97,7 @@ class StepCounterHook(SessionRunHook):
         self._writer = summary_writer
         self._output_dir = output_dir
         self._last_step: int | None = None
+        self._has_warned = False
 
     def begin(self) -> None:
         if self._writer is None and self._output_dir:
@@ -116,7 +117,8 @@ class StepCounterHook(SessionRunHook):
                 seconds, steps = self._timer.update_last_triggered_step(step)
                 if seconds is not None and steps is not None and seconds > 0:
                     self._tell(steps / seconds, step)
-        if stale == self._last_step:
+        if stale == self._last_step and not self._has_warned:
+            self._has_warned = True  # a program may well run other things between its steps
             _log.warning(
                 "the global step stays at %d; does the training operation count it?", stale
             )
