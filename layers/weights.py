@@ -138,6 +138,8 @@ class Weighted(Tracked):
         variable.constraint = constraints.get(constraint)
         variable.overwrite_with_gradient = overwrite_with_gradient
         self.__dict__.setdefault("_laminar_own", []).append(variable)
+        if trainable:
+            self.__dict__.setdefault("_laminar_made_trainable", []).append(variable)
         if trainable and not self._laminar_trainable:
             self.__dict__.setdefault("_laminar_frozen", []).append(variable)
             variable.trainable = False
@@ -333,7 +335,10 @@ class Weighted(Tracked):
         return self._laminar_trained_first()
 
     def _laminar_trained_first(self) -> list[Variable]:
-        """Its own variables: those that training may change first, frozen with the layer or not."""
-        frozen = {id(v) for v in self.__dict__.get("_laminar_frozen", ())}
+        """Its own variables: first those that training may change, or might before they were
+        frozen, so that freezing changes no order of weights.
+        """
+        lists = ("_laminar_made_trainable", "_laminar_frozen")
+        once = {id(v) for name in lists for v in self.__dict__.get(name, ())}
         own = self._laminar_own_variables
-        return sorted(own, key=lambda v: not (v.trainable or id(v) in frozen))
+        return sorted(own, key=lambda v: not (v.trainable or id(v) in once))

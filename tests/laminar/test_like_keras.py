@@ -222,3 +222,17 @@ def test_arrays_are_cut_into_as_many_batches_as_steps_are_asked_for() -> None:
     assert sizes(lambda: model.fit(x, y, steps_per_epoch=3, **split)) == [2, 2, 2, 2, 2]
     kept: dict[str, Any] = {"validation_data": (x, y), "validation_steps": 2, "verbose": 0}
     assert sizes(lambda: model.fit(x, y, **kept)) == [10, 5, 5]
+
+
+def test_freezing_a_weight_changes_no_order() -> None:
+    dense, table = layers.Dense(2, lora_rank=1), layers.Embedding(3, 2)
+    dense.build((None, 3))
+    table.build((None,))
+    table.enable_lora(1)
+    assert [v.name for v in dense.weights] == ["kernel", "bias", "lora_kernel_a", "lora_kernel_b"]
+    assert [v.name for v in dense.trainable_weights] == ["bias", "lora_kernel_a", "lora_kernel_b"]
+    assert [v.name for v in table.weights][0] == "embeddings"
+    plain = layers.Dense(2)
+    plain.build((None, 3))
+    plain.kernel.trainable = False
+    assert [w.shape for w in plain.get_weights()] == [(3, 2), (2,)]
