@@ -40,6 +40,7 @@ DEPENDS_ON_VALUES = {
     "PadGrad",
     "PadSumBy",
     "PolygammaOf",
+    "RaggedRange",
     "RandomBeta",
     "RandomBinomial",
     "RandomGamma",
@@ -63,6 +64,7 @@ ON_THE_HOST = {
     "PyFunction",
     "ReductionOrder",
     "ReportUninitialized",
+    "SampleDistortedBox",
     "UniqueWithCounts",
 }
 COMPUTED = {t: op for t, op in OURS.items() if op.reference_kernel or "gpu" in op.kernels}
