@@ -68,7 +68,9 @@ from .graph import int8 as int8
 from .graph import int16 as int16
 from .graph import int32 as int32
 from .graph import int64 as int64
+from .graph import matrix as matrix
 from .graph import reset_default_graph as reset_default_graph
+from .graph import scalar as scalar
 from .graph import string as string
 from .graph import tensor_like as tensor_like
 from .graph import uint8 as uint8
@@ -76,6 +78,7 @@ from .graph import uint16 as uint16
 from .graph import uint32 as uint32
 from .graph import uint64 as uint64
 from .graph import unknown_shape as unknown_shape
+from .graph import vector as vector
 from .graph.context import add_to_collection as add_to_collection
 from .graph.context import colocate_with as colocate_with
 from .graph.context import container as container

@@ -51,7 +51,10 @@ from .shapes import as_shape as as_shape
 from .shapes import broadcast_shapes as broadcast_shapes
 from .shapes import canonical_axes as canonical_axes
 from .shapes import canonical_axis as canonical_axis
+from .shapes import matrix as matrix
+from .shapes import scalar as scalar
 from .shapes import unknown_shape as unknown_shape
+from .shapes import vector as vector
 from .spec import TensorSpec as TensorSpec
 from .spec import tensor_like as tensor_like
 from .tensor import DeviceTensor as DeviceTensor

@@ -142,6 +142,8 @@ class DeviceSpec:
             remedy='write it as "/job:worker/task:0/device:gpu:0", "/gpu:0", "cpu:0" or "@node"',
         )
 
+    parse_from_string = from_string
+
     def merge_from(self, other: DeviceSpec) -> DeviceSpec:
         """This spec with the parts that `other` sets taken from `other`.
 
@@ -157,6 +159,8 @@ class DeviceSpec:
                 for mine, theirs in zip(self._parts(), other._parts(), strict=True)
             )  # type: ignore[arg-type]  # parts keep their place
         )
+
+    make_merged_spec = merge_from
 
     def replace(self, **parts: Any) -> DeviceSpec:
         """A new spec with other parts; None unsets a part."""

@@ -181,6 +181,13 @@ class TensorShape(tuple[Dim, ...]):
         """The shape as a Shape message: -1 for a dimension that is unknown."""
         return _message_of(self.dims)
 
+    to_proto = as_proto
+
+    @staticmethod
+    def from_proto(message: Any) -> TensorShape:
+        """The shape in a Shape message."""
+        return TensorShape(message)
+
     # A list of the same dimensions is the same shape.
     def __eq__(self, other: object) -> bool:
         return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
@@ -311,17 +318,32 @@ def as_shape(shape: Any) -> TensorShape:
 
 
 def scalar() -> TensorShape:
-    """The shape of a scalar."""
+    """The shape of a scalar.
+
+    Examples:
+        >>> engine.scalar()
+        ()
+    """
     return TensorShape(())
 
 
 def vector(length: Any) -> TensorShape:
-    """The shape of a vector, whose length may be None."""
+    """The shape of a vector, whose length may be None.
+
+    Examples:
+        >>> engine.vector(3)
+        (3,)
+    """
     return TensorShape([length])
 
 
 def matrix(rows: Any, columns: Any) -> TensorShape:
-    """The shape of a matrix, whose sizes may be None."""
+    """The shape of a matrix, whose sizes may be None.
+
+    Examples:
+        >>> engine.matrix(None, 3)
+        (None, 3)
+    """
     return TensorShape([rows, columns])
 
 

@@ -146,3 +146,9 @@ def test_a_node_and_a_device_have_nothing_to_add_to_each_other() -> None:
     assert node.merge_from(DeviceSpec()) == DeviceSpec().merge_from(node) == node
     with pytest.raises(InvalidArgumentError, match=r"placed with 'a' has no name besides.*/job:ps"):
         DeviceSpec("ps", colocated_with="a")
+
+
+def test_specs_answer_to_the_names_of_older_programs() -> None:
+    ps = DeviceSpec.parse_from_string("/job:ps/cpu:0")
+    assert ps.make_merged_spec(DeviceSpec(task=2)).to_string() == "/job:ps/task:2/device:cpu:0"
+    assert ps.to_string() == "/job:ps/device:cpu:0"

@@ -77,10 +77,10 @@ def test_a_slice_of_a_shape_is_one() -> None:
 
 def test_messages() -> None:
     for shape in (UNKNOWN, TensorShape([None, 3]), TensorShape([])):
-        message = shape.as_proto()
+        message = shape.to_proto()
         assert message.unknown_rank == (shape is UNKNOWN)
         assert list(message.dim) == [-1 if d is None else d for d in shape.dims or ()]
-        assert TensorShape(message) == shape
+        assert TensorShape.from_proto(message) == shape == TensorShape(shape.as_proto())
 
 
 def test_what_is_known_can_be_asserted() -> None:
