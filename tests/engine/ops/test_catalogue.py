@@ -134,6 +134,7 @@ def test_every_gradient_is_checked(coverage: Coverage) -> None:
     coverage.require_all()
     differentiable = {t for t, op in OURS.items() if op.gradient is not no_gradient}
     refuse = {"Enter", "Exit", "NextIteration"}  # test_control.py checks that they do
+    refuse |= {"PreventGradient"}  # so does core/test_prevent_gradient.py
     of_halves = {"NextAfterHalf"}  # differences need float64; test_numbers.py has its gradient
     # These need several processes: tests/distribute/test_collectives.py has their gradients.
     collective = {t for t, op in OURS.items() if ".collectives." in op.rule.__module__}

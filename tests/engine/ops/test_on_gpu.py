@@ -28,6 +28,7 @@ DEPENDS_ON_VALUES = {
     "BandPartBy",
     "Betainc",
     "BetaincGradA",
+    "ConcatOffset",
     "Eig",
     "Igamma",
     "IgammaBendA",
