@@ -21,7 +21,7 @@ TRAININGS = {
     "first-step-mlp-cold": "train-mlp",
     "first-step-resnet20": "train-resnet20",
     "first-step-resnet20-cold": "train-resnet20",
-    "memory-resnet20": "train-resnet20",
+    **{f"memory-{name}": f"train-{name}" for name in ("mlp", "convnet", "resnet20", "gpt", "lstm")},
 }
 
 _CACHES = ("LAMINAR_CACHE", "JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")

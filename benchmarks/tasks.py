@@ -36,6 +36,12 @@ GRAPHS = {
 }
 
 
+def names() -> list[str]:
+    """Of all steps of clusters."""
+    steps = [*STEPS, *map(parameter_server, WIDTHS)]
+    return [*steps, *(name + OVER_TCP for name in steps), *GRAPHS]
+
+
 def over_tcp(title: str) -> str:
     """The title of a workload that goes over TCP."""
     return f"{title}, over TCP"

@@ -32,4 +32,5 @@ WAYS = {
 }
 CALL = "transfer-call"
 CALL_TITLE = "call of another process, 1 KiB each way, by TCP"
+NAMES = (*WAYS, CALL)
 ECHO = "benchmarks.Task/Echo"

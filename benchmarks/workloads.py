@@ -166,7 +166,7 @@ def over_tasks() -> Iterator[Workload]:
 
 
 def training() -> Iterator[Workload]:
-    """Training steps in float32, and with products and convolutions of bfloat16."""
+    """Training steps in float32, and with products and convolutions of bfloat16; their memory."""
     found = [
         Workload(
             "train-mlp",
@@ -197,7 +197,22 @@ def training() -> Iterator[Workload]:
             partial(trains, classes=GPT_WORDS),
         ),
     ]
+    recurrent = Workload(
+        "train-lstm",
+        "training step, LSTM of 128 over 50 steps, Adam, batch 32",
+        lambda: problems.recurrent(128, 128, length=50, batch=32, batches=10),
+        lambda: problems.recurrent(3, 4, length=5, batch=2, batches=2),
+        trains,
+    )
     yield from found
+    yield recurrent
+    for workload in (*found, recurrent):
+        yield replace(
+            workload,
+            name=workload.name.replace("train", "memory"),
+            title=workload.title.replace("training step", "peak memory of training"),
+            unit="B",
+        )
     yield replace(
         found[0], name="train-mlp-late", title=f"{found[0].title}, from step 3,000 on, rate 0.001"
     )
@@ -279,21 +294,6 @@ WORKLOADS = {
         ),
         *training(),
         *first_steps(),
-        Workload(
-            "memory-resnet20",
-            "peak memory, training of ResNet-20, batch 32",
-            resnet_20(32, 6),
-            tiny_resnet,
-            trains,
-            unit="B",
-        ),
-        Workload(
-            "train-lstm",
-            "training step, LSTM of 128 over 50 steps, Adam, batch 32",
-            lambda: problems.recurrent(128, 128, length=50, batch=32, batches=10),
-            lambda: problems.recurrent(3, 4, length=5, batch=2, batches=2),
-            trains,
-        ),
         Workload(
             "train-lstm-256",
             "training step, LSTM of 256 over 100 steps, Adam, batch 64",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 
 import numpy as np
 
@@ -10,17 +13,12 @@ import laminar
 from laminar import engine
 from laminar.datasets import Dataset
 
+from .. import tasks, transfers
 from ..cases import Case, FirstUse, Program
 from ..executor import Chain, FanOut, WhileLoop
 from ..inputs import SCALE, Epoch
 from ..problems import Problem
-from . import (
-    laminar_checkpoints,
-    laminar_clusters,
-    laminar_contractions,
-    laminar_rows,
-    laminar_transfers,
-)
+from . import laminar_checkpoints, laminar_contractions, laminar_rows
 from .keras_cases import Cases, cases
 from .keras_networks import Training, bag
 
@@ -57,6 +55,19 @@ def image_batches(problem: Problem) -> Epoch:
     return Epoch(problem, images.batch(problem.batch).map(lambda x, y: (x * SCALE, y)))
 
 
+def loaded_late(module: str, names: Iterable[str]) -> Cases:
+    """Cases of a module that is loaded when one of them is made.
+
+    What lets tasks speak with each other takes 20 MB, which are no part of what a training needs.
+    """
+
+    def case(name: str, problem: Problem) -> Case:
+        found: Case = import_module(f".{module}", __package__).CASES[name](problem)
+        return found
+
+    return {name: partial(case, name) for name in names}
+
+
 CASES: Cases = {
     "import": lambda _: FirstUse("import laminar"),
     "first-add": lambda _: FirstUse("import laminar; a = laminar.ops.ones((4, 4)); a + a"),
@@ -72,7 +83,7 @@ CASES: Cases = {
     **laminar_checkpoints.CASES,
     **laminar_rows.CASES,
     **laminar_contractions.CASES,
-    **laminar_transfers.CASES,
-    **laminar_clusters.CASES,
+    **loaded_late("laminar_transfers", transfers.NAMES),
+    **loaded_late("laminar_clusters", tasks.names()),
     **cases(laminar),
 }
