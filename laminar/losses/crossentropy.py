@@ -127,7 +127,7 @@ def sparse_categorical_crossentropy(
         return ops.sparse_categorical_crossentropy(
             y_true, y_pred, from_logits=from_logits, axis=axis
         )
-    counts = ops.not_equal(y_true, ignore_class)
+    counts = ops.not_equal(ops.cast(y_true, "int64"), ignore_class)  # bytes hold no -1
     y_true = ops.where(counts, y_true, ops.zeros_like(y_true))
     losses = ops.sparse_categorical_crossentropy(y_true, y_pred, from_logits=from_logits, axis=axis)
     counted: Tensor = ops.where(counts, losses, ops.zeros_like(losses))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar import losses
+from laminar import losses, ops
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from laminar.engine.graph import tensor_like
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -277,3 +277,10 @@ def test_options_are_attributes(loss: losses.Loss, options: dict[str, Any]) -> N
     for made in (loss, copy.deepcopy(loss), type(loss).from_config(loss.get_config())):
         assert {name: getattr(made, name) for name in options} == options
         assert not hasattr(made, "power")
+
+
+def test_a_class_to_ignore_need_not_fit_into_the_type_of_the_labels() -> None:
+    y_true, y_pred = np.array([0, 1], np.uint8), np.array([[0.75, 0.25], [0.5, 0.5]], np.float32)
+    loss = losses.SparseCategoricalCrossentropy(ignore_class=-1)
+    expected = -float(np.log([0.75, 0.5]).mean())
+    np.testing.assert_allclose(ops.convert_to_numpy(loss(y_true, y_pred)), expected, rtol=1e-6)
