@@ -91,7 +91,7 @@ def histogram(
     """How many elements fall into each bin.
 
     Args:
-        x: of any shape; its elements are counted.
+        x: (n,), or one number.
         bins: the number of bins of equal width, or a vector with their n + 1 edges, rising.
         range: the lower and the upper end, by default the least and the greatest element; what lies
             outside is not counted.
@@ -101,6 +101,7 @@ def histogram(
         edge, the last one its upper edge too.
 
     Raises:
+        ShapeError: `x` has several axes.
         DTypeError: `bins` is neither a whole number nor a vector.
         InvalidArgumentError: no bins, an empty range, known edges that fall, or known values
             whose range is not finite where none is given.
@@ -112,7 +113,12 @@ def histogram(
         >>> edges
         Tensor([1., 2., 3., 4.], shape=(4,), dtype=float32)
     """
-    values = ravel(floating(x))
+    values = floating(x)
+    if known_rank("histogram", values) > 1:
+        raise ShapeError(
+            f"histogram: expected one axis, got {values.spec}", remedy="ops.ravel(x) has one"
+        )
+    values = ravel(values)
     edges = _edges(values, bins, range)
     last = get_item(edges, -1)
     inside = logical_and(greater_equal(values, get_item(edges, 0)), less_equal(values, last))

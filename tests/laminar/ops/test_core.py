@@ -232,6 +232,7 @@ def test_layouts_agree(name: DataFormat) -> None:
         (lambda: ops.stft(ops.ones(9), 8, 2, 4), InvalidArgumentError, "at least sequence_length"),
         (lambda: ops.stft(ops.ones(9), 4, 2, 4, "bar"), InvalidArgumentError, "'hann' or"),
         (lambda: ops.bincount(ops.ones((1, 1, 1))), ShapeError, "expected .n,. or .batch, n."),
+        (lambda: ops.histogram([[1.0]], 2), ShapeError, "expected one axis"),
         (lambda: ops.histogram([1.0], 0), InvalidArgumentError, "at least one bin"),
         (lambda: ops.histogram([1.0], 2, (2.0, 1.0)), InvalidArgumentError, "is empty"),
         (lambda: ops.vander(ops.ones((2, 2))), ShapeError, "expected a vector"),
