@@ -14,8 +14,8 @@ from typing import Any
 
 from laminar.engine import errors
 from laminar.engine.errors import DataLossError, InternalError, LaminarError, Origin
-from laminar.engine.io.wire import BYTES, VARINT, Kind, Message, integer, text
 from laminar.engine.source import Location
+from laminar.engine.wire import BYTES, VARINT, Kind, Message, integer, text
 
 METADATA_KEY = "laminar-error-bin"
 

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from ..errors import InvalidArgumentError, UnimplementedError
 from ..graph.dtypes import BY_NUMBER, NUMBERS, DType
-from ..io.wire import BYTES, FIXED32, VARINT, Kind, Message, field, fixed32, integer
+from ..wire import BYTES, FIXED32, VARINT, Kind, Message, field, fixed32, integer
 
 VERSION = 1
 _MOST_SHARDS = 99_999  # as many as file names can count

@@ -27,7 +27,7 @@ from ..graph.dtypes import DType, string
 from ..io.crc32c import crc32c, masked
 from ..io.places import path_of
 from ..io.spans import Span, read_spans
-from ..io.wire import Kind, Message
+from ..wire import Kind, Message
 from .entries import Entry, Extents, ranges, read_entry, read_header
 from .files import NEXT, data_path, index_path, newest
 from .ordered_code import slice_key

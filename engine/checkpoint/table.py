@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from ..errors import DataLossError, UnimplementedError
 from ..io.crc32c import masked_crc32c
-from ..io.wire import Kind, Message, varint
+from ..wire import Kind, Message, varint
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48

@@ -17,7 +17,7 @@ from ..io.atomic import atomic_write
 from ..io.crc32c import Checksum, crc32c, fastest_crc32c, masked
 from ..io.places import no_place, path_of
 from ..io.reserving import begin_writing, reserve
-from ..io.wire import varint
+from ..wire import varint
 from .entries import Entry, Extents, entry_bytes, header_bytes, number_of, ranges
 from .files import NEXT, data_path, folder_lock, index_path, roll_forward
 from .ordered_code import slice_key

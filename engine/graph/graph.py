@@ -31,10 +31,10 @@ from ..errors import (
 from ..late import later
 from ..source import layer_path, user_location
 from .device import ANYWHERE, DeviceSpec, EagerPlace
-from .graph_collections import Collections
 from .graphdef import GraphDef, is_number
 from .operation import OpDefinition, Operation
 from .scopes import (
+    Collections,
     DeviceRule,
     Entered,
     FeedRules,

@@ -1,7 +1,7 @@
 """GraphDef: a graph as data, for files, other processes and other languages.
 
 The messages stand in proto/graph.proto; this module alone touches protobuf, and loads it on first
-use. exchange.py writes graphs as such data, and reads it; it reads what io/graph_messages.py read,
+use. exchange.py writes graphs as such data, and reads it; it reads what graph_messages.py read,
 too, which needs no protobuf.
 """
 

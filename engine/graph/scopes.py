@@ -1,6 +1,6 @@
 """Names of operations, and the scopes of a graph under construction: names, devices and others.
 
-And what sessions may not give a graph, or ask of it.
+And what a graph keeps besides: collections, and what sessions may not give it, or ask of it.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ..errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
@@ -235,3 +235,56 @@ class FeedRules:
                     f"Session: {element.name!r} has been marked as not fetchable",
                     remedy="fetch what is computed from it",
                 )
+
+
+class Collections:
+    """The part of `Graph` that keeps lists of objects by key."""
+
+    _lock: AbstractContextManager[Any]
+    _collections: dict[str, list[Any]]
+
+    @property
+    def root(self) -> Collections:
+        """The graph whose collections these are; see `Graph.root`."""
+        raise NotImplementedError
+
+    def check_open(self, what: str) -> None:
+        """FailedPreconditionError when nothing may change; see `Graph.check_open`."""
+        raise NotImplementedError
+
+    def add_to_collection(self, key: str, value: Any) -> None:
+        """Append `value` to the list under `key`; of a branch or a body, of the graph around it."""
+        root = self.root
+        with root._lock:
+            root.check_open(f"adding to collection {key!r}")
+            root._collections.setdefault(key, []).append(value)
+
+    def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
+        """A copy of the list under `key`; with `scope`, the items whose name starts so."""
+        items = list(self.root._collections.get(key, ()))
+        if scope is None:
+            return items
+        return [i for i in items if re.match(scope, getattr(i, "name", ""))]
+
+    def get_collection_ref(self, key: str) -> list[Any]:
+        """The list itself under `key`, which changes with it."""
+        self.root.check_open(f"changing collection {key!r}")
+        return self.root._collections.setdefault(key, [])
+
+    def clear_collection(self, key: str) -> None:
+        """Empty the list under `key`."""
+        self.get_collection_ref(key).clear()
+
+    def add_to_collections(self, keys: Sequence[str], value: Any) -> None:
+        """Append `value` to the list under each key, once."""
+        for key in dict.fromkeys([keys] if isinstance(keys, str) else keys):
+            self.add_to_collection(key, value)
+
+    @property
+    def collection_keys(self) -> list[str]:
+        """The keys in use."""
+        return list(self.root._collections)
+
+    def get_all_collection_keys(self) -> list[str]:
+        """`collection_keys`, as a call."""
+        return self.collection_keys

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import wire
 from ..closing import Closing, open_regular
 from ..errors import DataLossError
-from . import wire
+from ..wire import BYTES, FIXED64, VARINT, Kind, Message
 from .places import make_folder
 from .records import RecordScanner, RecordWriter
 from .summaries import (
@@ -34,7 +35,6 @@ from .summaries import (
     scalar_value,
     text_value,
 )
-from .wire import BYTES, FIXED64, VARINT, Kind, Message
 
 VERSION = "brain.Event:2"
 _EVENT = Kind("an Event", "read an event file")

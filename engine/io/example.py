@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import DTypeError
-from .wire import BYTES, FIXED32, VARINT, Kind, Message, field, varint
+from ..wire import BYTES, FIXED32, VARINT, Kind, Message, field, varint
 
 Feature: TypeAlias = list[bytes] | np.ndarray[Any, Any]
 

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import wire
 from ..errors import InvalidArgumentError, ShapeError
-from . import wire
-from .wire import BYTES, FIXED32, FIXED64, Kind, Message
+from ..wire import BYTES, FIXED32, FIXED64, Kind, Message
 
 _STRING = 7  # DataType
 _BUCKETS = 30

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from ..errors import DataLossError
-from ..io.wire import BYTES, VARINT, Kind, Message, field, integer, text
+from ..wire import BYTES, VARINT, Kind, Message, field, integer, text
 from .batches import Array, Element
 
 _KIND = Kind("the contents of a queue or a table", "take another checkpoint")

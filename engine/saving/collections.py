@@ -18,11 +18,11 @@ import numpy as np
 
 from ..errors import AlreadyExistsError
 from ..graph import Graph, GraphTensor, Operation
-from ..io.wire import BYTES, FIXED32, VARINT, Kind, Message, field, text, varint
 from ..source import warn
 from ..state import QueueRunner, Variable
 from ..state.queues import QueueBase
 from ..state.variable_def import read_variable_bytes, variable_bytes
+from ..wire import BYTES, FIXED32, VARINT, Kind, Message, field, text, varint
 
 _NODES, _BYTES, _INTEGERS, _FLOATS, _ANY = 1, 2, 3, 4, 5
 _KIND = Kind("a collection of a graph", "export the graph again")

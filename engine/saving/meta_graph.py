@@ -20,6 +20,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .. import wire
 from ..closing import open_regular
 from ..errors import (
     DataLossError,
@@ -30,12 +31,11 @@ from ..errors import (
 )
 from ..graph import Graph, get_default_graph
 from ..graph.graphdef import GraphDef
-from ..io import wire
 from ..io.atomic import atomic_write
 from ..io.places import path_of
-from ..io.wire import BYTES, Kind, Message
 from ..ops.core.graphs import import_graph_def
 from ..state import GraphKeys
+from ..wire import BYTES, Kind, Message
 from .collections import collection_bytes, read_collection
 from .meta_graph_text import from_text, messages, to_text
 from .saver_def import SaverDef, in_scope

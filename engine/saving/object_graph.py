@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import wire
 from ..errors import DataLossError, InvalidArgumentError
 from ..graph import Tensor
-from ..io import wire
-from ..io.wire import BYTES, VARINT, Kind, Message
 from ..ops.state.variable import VariableStore
 from ..state import PartitionedVariable, Variable
+from ..wire import BYTES, VARINT, Kind, Message
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VALUE, STATE = "VARIABLE_VALUE", "OBJECT_CONFIG_JSON"

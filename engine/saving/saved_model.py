@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from .. import wire
 from ..closing import open_regular
 from ..errors import (
     DataLossError,
@@ -21,10 +22,9 @@ from ..errors import (
     ResourceExhaustedError,
     UnimplementedError,
 )
-from ..io import wire
 from ..io.atomic import atomic_write
 from ..io.places import make_folder, path_of
-from ..io.wire import BYTES, VARINT, Kind, Message
+from ..wire import BYTES, VARINT, Kind, Message
 from .meta_graph import MetaGraph
 
 FILE = "saved_model.pb"

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..io.wire import BYTES, FIXED32, VARINT, Kind, Message, float32, integer, text
+from ..wire import BYTES, FIXED32, VARINT, Kind, Message, float32, integer, text
 
 _KIND = Kind("a SaverDef", "export the graph again")
 

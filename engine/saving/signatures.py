@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from .. import wire
 from ..errors import InvalidArgumentError
 from ..graph import Graph, GraphTensor, TensorShape, TensorSpec
 from ..graph.dtypes import BY_NUMBER, resource
-from ..io import wire
-from ..io.wire import BYTES, VARINT, Kind, Message
+from ..wire import BYTES, VARINT, Kind, Message
 
 _TYPES = {**BY_NUMBER, resource.as_datatype_enum: resource}
 _KIND = Kind("a signature of a graph", "export the graph again")

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import Graph, GraphTensor, TensorShape
-from ..io.wire import BYTES, VARINT, Kind, Message, field, integer, text
 from ..ops.state import variable as ops
+from ..wire import BYTES, VARINT, Kind, Message, field, integer, text
 from .variable import PartOf, Variable
 
 _KIND = Kind("a VariableDef", "export the graph again")

@@ -23,8 +23,8 @@ Source: tensorflow/core/framework/{graph,node_def,attr_value,tensor_shape,step_s
 
 from __future__ import annotations
 
+from .. import wire
 from ..graph import Graph, Operation, TensorShape
-from ..io import wire
 from ..runtime import RunMetadata
 
 _PRODUCER = 1087  # the version of the schema

@@ -28,8 +28,8 @@ from laminar.engine.graph import (
     tensors_of,
     value_of,
 )
+from laminar.engine.graph.graph_messages import read_graph
 from laminar.engine.graph.graphdef import GraphDef
-from laminar.engine.io.graph_messages import read_graph
 from laminar.engine.ops.core.arrays import to_array
 from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.ops.core.convert import convert_to_tensor

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laminar.engine.io import wire
+from laminar.engine import wire
 from laminar.engine.timeline import Event
 
 _PLANE = "/host:CPU"  # the one whose lines are threads

@@ -28,7 +28,7 @@ from laminar.engine.checkpoint import (
 from laminar.engine.checkpoint.entries import format_slice, parse_slice
 from laminar.engine.checkpoint.table import read_table, write_table
 from laminar.engine.graph import as_dtype
-from laminar.engine.io.wire import field, integer
+from laminar.engine.wire import field, integer
 
 # tf.raw_ops.SaveV2 of TensorFlow 2.21 wrote these, of the tensors below.
 INDEX = bytes.fromhex(

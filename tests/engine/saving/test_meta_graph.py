@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from laminar import engine
-from laminar.engine import errors
-from laminar.engine.io import wire
+from laminar.engine import errors, wire
 from laminar.engine.saving import MetaGraph, Signature
 
 

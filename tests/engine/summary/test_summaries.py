@@ -15,7 +15,7 @@ from PIL import Image
 
 import laminar
 from laminar import engine, ops
-from laminar.engine import summary
+from laminar.engine import summary, wire
 from laminar.engine.errors import (
     DataLossError,
     DTypeError,
@@ -23,7 +23,6 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     ShapeError,
 )
-from laminar.engine.io import wire
 
 rng = np.random.default_rng(0)
 

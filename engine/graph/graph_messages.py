@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from .wire import BYTES, FIXED64, VARINT, Kind, Message
+from ..wire import BYTES, FIXED64, VARINT, Kind, Message
 
 _KIND = Kind("a GraphDef", "write or copy it again")
 _MOST_NESTED = 100  # as many as protobuf reads

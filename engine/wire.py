@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import DataLossError
+from .errors import DataLossError
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 

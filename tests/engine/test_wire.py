@@ -3,8 +3,7 @@
 import pytest
 from google.protobuf import descriptor_pb2
 
-from laminar.engine import errors
-from laminar.engine.io import wire
+from laminar.engine import errors, wire
 
 KIND = wire.Kind("a test", "mend it")
 

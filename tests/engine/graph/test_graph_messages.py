@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
+from laminar.engine import wire
 from laminar.engine.errors import DataLossError, LaminarError
+from laminar.engine.graph.graph_messages import Record, read_graph
 from laminar.engine.graph.graphdef import GraphDef
-from laminar.engine.io import wire
-from laminar.engine.io.graph_messages import Record, read_graph
 
 from ...sampling import examples
 from ..graph.samples import load, sample
