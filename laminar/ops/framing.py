@@ -366,7 +366,7 @@ def extract_patches_3d(
 @public
 def scale_and_translate(
     images: TensorLike,
-    output_shape: Sequence[int],
+    output_shape: Sequence[int | None],
     scale: TensorLike,
     translation: TensorLike,
     spatial_dims: Sequence[int],
@@ -377,7 +377,8 @@ def scale_and_translate(
 
     Args:
         images: any tensor.
-        output_shape: the shape of the result.
+        output_shape: the shape of the result, of which the sizes of `spatial_dims` count; others
+            may be None.
         scale: a factor for each of `spatial_dims`.
         translation: a shift in places of the result, for each of `spatial_dims`.
         spatial_dims: the axes.
@@ -398,9 +399,9 @@ def scale_and_translate(
     factors, shifts = tensor(scale, x.dtype), tensor(translation, x.dtype)
     rank = known_rank(who, x)
     resized = canonical_axes(who, spatial_dims, rank)
-    target = [whole(who, "a size", n) for n in output_shape]
-    if len(target) != rank:
-        raise ShapeError(f"{who}: {target} is no shape of {rank} axes, as {x.spec} has them")
+    if len(output_shape) != rank:
+        raise ShapeError(f"{who}: {output_shape} is no shape of {rank} axes, as {x.spec} has them")
+    target = {axis: whole(who, "a size", output_shape[axis]) for axis in resized}
     for number, axis in enumerate(resized):
         (size,) = known_dims(who, x, axis)
         weights = resampling_weights(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.graph import INTEGER, GraphTensor, Tensor, int32
 from laminar.engine.ops.array import axes, segment, sort
 from laminar.engine.ops.linalg import solve
 from laminar.engine.ops.math import arithmetic, complex_numbers, reduce
@@ -171,6 +171,8 @@ def _segments(
     op: Any, data: TensorLike, segment_ids: TensorLike, num_segments: int | None, sorted: bool
 ) -> Tensor:
     ids = tensor(segment_ids)
+    if isinstance(ids, GraphTensor) and ids.dtype.is_floating:
+        ids = cast(ids, int32)  # a KerasTensor of which only the shape was said
     if ids.dtype not in INTEGER:
         raise DTypeError(f"{op.__name__}: segment_ids must be whole numbers, got {ids.spec}")
     found: Tensor = op(tensor(data), ids, num_segments, is_sorted=sorted)

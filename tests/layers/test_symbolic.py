@@ -144,3 +144,13 @@ def test_masks_are_given_to_layers_by_name() -> None:
     model = laminar.Model(ids, [mean, words])
     found, embedded = model(np.array([[1, 0, 4]]))
     np.testing.assert_allclose(found, (embedded[:, 0] + embedded[:, 2]).numpy(), rtol=1e-6)
+
+
+def test_ops_of_which_only_shapes_are_said() -> None:
+    """Ids without a type are numbers of segments; sizes of axes that stay need not be known."""
+    sums = ops.segment_sum(KerasTensor((5, 4)), KerasTensor((5,)), num_segments=3)
+    assert sums.shape == (3, 4)
+    image, two = KerasTensor((None, 20, 20, 3)), KerasTensor((2,))
+    shape = (None, 25, 30, 3)
+    scaled = ops.image.scale_and_translate(image, shape, two, two, (1, 2), "linear")
+    assert scaled.shape == shape
