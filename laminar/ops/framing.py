@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, canonical_axes, int32
 from laminar.engine.ops.array import padding as engine_padding
@@ -94,10 +92,14 @@ def resize(
     return on_batch("resize", images, data_format, compute)
 
 
-def _height_and_width(who: str, size: Sequence[int]) -> tuple[int, int]:
-    if np.shape(size) != (2,):
-        raise InvalidArgumentError(f"{who}: size must be (height, width), got {size!r}")
-    height, width = (whole(who, "a size", n) for n in size)
+def _height_and_width(who: str, size: Sequence[Any]) -> tuple[Any, Any]:
+    """Two sizes: numbers, or scalar tensors."""
+    try:
+        height, width = size
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"{who}: size must be (height, width), got {size!r}") from None
+    sides = (n if isinstance(n, Tensor) else whole(who, "a size", n) for n in (height, width))
+    height, width = sides
     return height, width
 
 

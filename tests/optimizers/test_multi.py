@@ -81,7 +81,7 @@ def test_fit_and_files(tmp_path: Path) -> None:
     model.fit(X, Y, verbose=0)
     plain.fit(X, Y, verbose=0)
     for a, b in zip(model.layers[1].get_weights(), plain.layers[1].get_weights(), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)  # a weight may come near to 0
     assert np.abs(adam.variables[2].numpy()).max() > 0
     model.save(tmp_path / "model.keras")
     again = laminar.saving.load_model(tmp_path / "model.keras")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DTypeError, InvalidArgumentError
+from ...errors import DTypeError, InvalidArgumentError, UnknownValueError
 from ...graph import BOOLEAN, INTEGER, Dim, EagerTensor, GraphTensor, Tensor, resource
 from .basic import const_op
 from .kernels import HOST
@@ -29,9 +29,12 @@ def whole(who: str, what: str, value: Any) -> int:
 
     Raises:
         DTypeError: it is no whole number.
+        UnknownValueError: it is a tensor of a graph that is built.
     """
     try:
         number = int(value)
+    except UnknownValueError:
+        raise
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or isinstance(value, str) or number != value:
