@@ -1,11 +1,11 @@
 """How many threads NumPy's BLAS uses for products of matrices.
 
 Threads of OpenBLAS go on looking for work for some milliseconds after a product, on cores that
-others would run on, and callers of several threads wait for each other's products: a step of an
-LSTM on four devices took 1.1 s of processor time, and takes 0.04 s with one thread each. So where
-native code has threads, or operations run side by side, BLAS has one, but for products that are
-worth more than that; and it never has more than `set_threads` says. Where the environment says how
-many it has, that holds, and of another BLAS than OpenBLAS nothing is changed.
+others would run on, and callers of several threads wait for each other's products: on a busy
+machine a step of an LSTM on four devices took 1.1 s of processor time, and takes 0.04 s with one
+thread each. So where native code has threads, or operations run side by side, BLAS has one, but for
+products that are worth more than that; and it never has more than `set_threads` says. Where the
+environment says how many it has, that holds, and of another BLAS than OpenBLAS nothing is changed.
 """
 
 from __future__ import annotations

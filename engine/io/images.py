@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from ..errors import (
     DataLossError,
     InvalidArgumentError,
+    LaminarError,
     ResourceExhaustedError,
     UnimplementedError,
 )
@@ -47,32 +50,39 @@ def read_image(
     """
     if channels not in (0, *_MODES):
         raise InvalidArgumentError(f"channels must be 0, 1, 2, 3 or 4, got {channels}")
+    with _opened(contents, formats) as image:
+        width, height = image.size
+        if width * height > MAX_PIXELS:
+            raise ResourceExhaustedError(
+                f"the image has {width} x {height} pixels, at most {MAX_PIXELS} are read"
+            )
+        if image.mode.startswith("I"):
+            return _deep(image, channels)
+        if channels:
+            mode = _MODES[channels]
+        elif image.mode in ("P", "PA", "CMYK", "YCbCr", "LAB", "HSV"):
+            mode = "RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB"
+        else:
+            mode = "L" if image.mode == "1" else image.mode
+        array = np.array(image if image.mode == mode else image.convert(mode))
+    return array if array.ndim == 3 else array[:, :, None]
+
+
+@contextmanager
+def _opened(contents: bytes, formats: tuple[str, ...]) -> Iterator[Any]:
+    """A block with an image of Pillow's, whose errors, of any kind on damaged files, are ours."""
     image_module = pillow()
     try:
         with image_module.open(io.BytesIO(contents), formats=formats) as image:
-            width, height = image.size
-            if width * height > MAX_PIXELS:
-                raise ResourceExhaustedError(
-                    f"the image has {width} x {height} pixels, at most {MAX_PIXELS} are read"
-                )
-            if image.mode.startswith("I"):
-                return _deep(image, channels)
-            if channels:
-                mode = _MODES[channels]
-            elif image.mode in ("P", "PA", "CMYK", "YCbCr", "LAB", "HSV"):
-                mode = "RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB"
-            else:
-                mode = "L" if image.mode == "1" else image.mode
-            array = np.array(image if image.mode == mode else image.convert(mode))
-    except (ResourceExhaustedError, InvalidArgumentError):
+            yield image
+    except LaminarError:
         raise
     except image_module.DecompressionBombError as cause:
         raise ResourceExhaustedError(f"the image is too large: {cause}") from cause
-    except Exception as cause:  # Pillow's readers raise errors of any kind on damaged files
+    except Exception as cause:
         raise DataLossError(
             f"the {len(contents)} bytes are not a readable {' or '.join(formats)} image: {cause}"
         ) from cause
-    return array if array.ndim == 3 else array[:, :, None]
 
 
 # How files of these formats begin.
@@ -94,17 +104,11 @@ def image_size(contents: bytes, formats: tuple[str, ...] = FORMATS) -> tuple[int
 
     Raises:
         DataLossError: it is no such image.
+        ResourceExhaustedError: it has more pixels than Pillow reads.
     """
-    try:
-        with pillow().open(io.BytesIO(contents), formats=formats) as image:
-            width, height = image.size
-            return height, width, len(image.getbands())
-    except UnimplementedError:
-        raise
-    except Exception as cause:  # Pillow's readers raise errors of any kind on damaged files
-        raise DataLossError(
-            f"the {len(contents)} bytes are not a readable {' or '.join(formats)} image: {cause}"
-        ) from cause
+    with _opened(contents, formats) as image:
+        width, height = image.size
+        return height, width, len(image.getbands())
 
 
 def read_frames(contents: bytes) -> np.ndarray[Any, Any]:
@@ -114,26 +118,18 @@ def read_frames(contents: bytes) -> np.ndarray[Any, Any]:
         DataLossError: it is no such file, or damaged.
         ResourceExhaustedError: it has more than MAX_PIXELS pixels in all.
     """
-    image_module = pillow()
-    try:
-        with image_module.open(io.BytesIO(contents), formats=("GIF",)) as image:
-            width, height = image.size
-            count = getattr(image, "n_frames", 1)
-            if width * height * count > MAX_PIXELS:
-                raise ResourceExhaustedError(
-                    f"the pictures have {count} x {width} x {height} pixels, at most {MAX_PIXELS} "
-                    f"are read"
-                )
-            frames = []
-            for number in range(count):
-                image.seek(number)
-                frames.append(np.array(image.convert("RGB")))
-    except ResourceExhaustedError:
-        raise
-    except Exception as cause:  # Pillow's readers raise errors of any kind on damaged files
-        raise DataLossError(
-            f"the {len(contents)} bytes are not a readable GIF image: {cause}"
-        ) from cause
+    with _opened(contents, ("GIF",)) as image:
+        width, height = image.size
+        count = getattr(image, "n_frames", 1)
+        if width * height * count > MAX_PIXELS:
+            raise ResourceExhaustedError(
+                f"the pictures have {count} x {width} x {height} pixels, at most {MAX_PIXELS} "
+                f"are read"
+            )
+        frames = []
+        for number in range(count):
+            image.seek(number)
+            frames.append(np.array(image.convert("RGB")))
     return np.stack(frames)
 
 

@@ -27,10 +27,10 @@ class Workers:
 
     def start(self, task: Task) -> None:
         """Run `task`, which must not raise, in a thread that has nothing to do, or in a new one."""
-        _share_cores()
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:
+            _share_cores()
             threading.Thread(target=self._work, args=(task,), name="partition", daemon=True).start()
         else:
             inbox.put(task)

@@ -36,7 +36,7 @@ def gaussian(size: int, sigma: TensorLike, dtype: DType) -> Tensor:
     return found
 
 
-def _filtered(x: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
+def filtered(x: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
     """Each channel of `x` (batch, height, width, channels) filtered by a matrix."""
     (channels,) = known_dims("filter", x, -1)
     rows, columns = known_dims("filter", kernel, 0, 1)
@@ -53,7 +53,7 @@ def blurred(x: Tensor, kernel_size: Sequence[int], sigma: Sequence[Any]) -> Tens
     sides = [whole("gaussian_blur", "a size", n) for n in kernel_size]
     across, down = (gaussian(n, s, x.dtype) for n, s in zip(sides, sigma, strict=True))
     kernel: Tensor = expand_dims(down, 1) * across
-    return _filtered(x, kernel, "same")
+    return filtered(x, kernel, "same")
 
 
 @public
@@ -95,6 +95,13 @@ def gaussian_blur(
 _SOBEL = ((-1.0, 0.0, 1.0), (-2.0, 0.0, 2.0), (-1.0, 0.0, 1.0))
 
 
+def slopes(x: Tensor, padding: Padding) -> Tensor:
+    """The slopes down and to the right of `x` (batch, height, width, channels), side by side."""
+    right = tensor(_SOBEL, x.dtype)
+    down = tensor(tuple(zip(*_SOBEL, strict=True)), x.dtype)
+    return stack([filtered(x, kernel, padding) for kernel in (down, right)], -1)
+
+
 @public
 def sobel_edges(images: TensorLike, data_format: DataFormat | None = None) -> Tensor:
     """The slope of the brightness down and to the right, by Sobel's filters.
@@ -117,9 +124,7 @@ def sobel_edges(images: TensorLike, data_format: DataFormat | None = None) -> Te
     first = standardize_data_format(data_format) == "channels_first"
     if first:
         x = moveaxis(x, 1, -1)
-    right = tensor(_SOBEL, x.dtype)
-    down = tensor(tuple(zip(*_SOBEL, strict=True)), x.dtype)
-    edges = stack([_filtered(x, kernel, "same") for kernel in (down, right)], -1)
+    edges = slopes(x, "same")
     return moveaxis(edges, 3, 1) if first else edges
 
 
@@ -174,7 +179,7 @@ def ssim(
     window: Tensor = expand_dims(line, 1) * line
 
     def mean(x: Tensor) -> Any:
-        return _filtered(x, window, "valid")
+        return filtered(x, window, "valid")
 
     c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
     x: Any = a

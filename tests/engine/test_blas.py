@@ -12,7 +12,9 @@ import pytest
 
 from laminar import ops
 from laminar.engine import Graph, Session, SessionConfig, blas, device, placeholder
+from laminar.engine.runtime import partitioned
 from laminar.engine.runtime.pool import inter_op_threads
+from laminar.engine.runtime.workers import Workers
 
 
 @pytest.fixture
@@ -70,8 +72,11 @@ def test_a_product_asks_for_threads_if_it_is_large(counts: list[int]) -> None:
     np.testing.assert_allclose(found, wide @ wide, rtol=1e-3, atol=1e-3)
 
 
-def test_operations_that_run_side_by_side_have_one_thread_each(counts: list[int]) -> None:
+def test_operations_that_run_side_by_side_have_one_thread_each(
+    counts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Products in threads of several devices wait for each other's BLAS threads, which spin."""
+    monkeypatch.setattr(partitioned, "WORKERS", Workers())  # none of an earlier test's threads
     config = SessionConfig(device_count={"cpu": 2}, jit_compile=False)
     with Graph().as_default() as graph:
         x = placeholder("float32", [4, 4])

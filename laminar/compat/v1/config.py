@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Any
 
 from .face import Line, face
@@ -30,14 +29,14 @@ NAMES: dict[str, Line] = {
     "set_memory_growth": ".device_lists:set_memory_growth",
 }
 
-_get, _names = face(__name__, NAMES)
+_get, _names = face(__name__, NAMES, itself={"experimental"})
 
 
 def __getattr__(name: str) -> Any:
     if name in ("optimizer", "threading"):
         return importlib.import_module(f".config_{name}", __package__)
-    return sys.modules[__name__] if name == "experimental" else _get(name)
+    return _get(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*_names(), "experimental", "optimizer", "threading"})
+    return sorted({*_names(), "optimizer", "threading"})

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from laminar.engine.errors import did_you_mean
@@ -30,15 +30,22 @@ BINARY = "x, y, name=None"
 
 
 def face(
-    package: str, table: Mapping[str, Line]
+    package: str, table: Mapping[str, Line], itself: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module whose names are those of a table.
+
+    Args:
+        package: the module.
+        table: its names.
+        itself: names of the module in itself, such as "experimental".
 
     Raises:
         AttributeError: of an unknown name; it names those that are near.
     """
 
     def get(name: str) -> Any:
+        if name in itself:
+            return sys.modules[package]
         line = table.get(name)
         if line is None:
             if name.startswith("__"):
@@ -58,6 +65,6 @@ def face(
     def known() -> list[str]:
         module = sys.modules[package]
         own = [n for n in vars(module).get("__all__", ()) if not n.startswith("_")]
-        return sorted({*table, *own})
+        return sorted({*table, *own, *itself})
 
     return get, known

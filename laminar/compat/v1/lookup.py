@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 from .face import OWN, Line, face
 
 NAMES: dict[str, Line] = {
@@ -27,12 +24,4 @@ NAMES: dict[str, Line] = {
     "index_to_string_table_from_tensor": (OWN, "engine:index_to_string_table_from_tensor"),
 }
 
-_get, _names = face(__name__, NAMES)
-
-
-def __getattr__(name: str) -> Any:
-    return sys.modules[__name__] if name == "experimental" else _get(name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*_names(), "experimental"})
+__getattr__, __dir__ = face(__name__, NAMES, itself={"experimental"})

@@ -15,12 +15,12 @@ from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.random import draws
 from laminar.engine.state.random_source import draw_state
+from laminar.ops.filters import filtered, gaussian, slopes
 
 from .adapting import v1
-from .convolutions import depthwise_conv2d
 from .maths import reduce_mean
 from .pictures import convert_image_dtype
-from .values import dims_of, static, symbol, tensor
+from .values import dims_of, static, symbol
 
 # Source: Wang et al., "Multiscale structural similarity for image quality assessment", 2003.
 _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -34,27 +34,19 @@ def _as_floats(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     return convert_image_dtype(x, "float32"), convert_image_dtype(y, "float32"), most
 
 
-def _window(size: int, sigma: float) -> Any:
-    """The weights of a window, a Gaussian bell whose sum is 1."""
-    place = np.arange(size) - (size - 1) / 2
-    bell = np.exp(-(place**2) / (2 * sigma**2))
-    both = np.outer(bell, bell)
-    return (both / both.sum()).astype("float32")
-
-
 def _parts(
     x: Tensor, y: Tensor, most: Any, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Any, Any]:
     """(similarity, its factor of contrast and structure), of each channel: (..., channels)."""
-    channels = x.shape[-1]
-    if channels is None:
+    if x.shape[-1] is None:
         raise ShapeError("ssim: the number of channels must be known")
-    kernel = np.repeat(_window(size, sigma)[:, :, None, None], channels, axis=2)
+    line: Any = gaussian(size, sigma, x.dtype)
+    window = line[:, None] * line
     lead = x.shape[:-3]
 
     def blurred(z: Any) -> Any:
         flat = lookup("Reshape")(z, shape=(-1, *z.shape[-3:])) if len(lead) != 1 else z
-        found = depthwise_conv2d(flat, tensor(kernel), [1, 1, 1, 1], "VALID")
+        found = filtered(flat, window, "valid")
         if len(lead) == 1:
             return found
         return lookup("Reshape")(found, shape=(*lead, *found.shape[1:]))
@@ -156,23 +148,13 @@ def _half(x: Any) -> Any:
     return lookup("Reshape")(means, shape=(*lead, *means.shape[1:]))
 
 
-# Source: Sobel's operator, the differences across times the weights 1, 2, 1 along an edge.
-_SOBEL = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]], "float32")
-
-
 @v1()
 def sobel_edges(image: Any) -> Tensor:
     """The change of images downwards and to the right: (batch, height, width, channels, 2)."""
     x = symbol(image)
-    channels = x.shape[-1]
-    if x.shape.rank != 4 or channels is None:
+    if x.shape.rank != 4 or x.shape[-1] is None:
         raise ShapeError(f"sobel_edges: expected (batch, height, width, channels), got {x.spec}")
-    both = np.stack([_SOBEL, _SOBEL.T], -1)[:, :, None, :]
-    kernel = np.repeat(both, channels, axis=2).astype(x.dtype.numpy)
-    around = ops.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], "reflect")
-    found = depthwise_conv2d(around, tensor(kernel), [1, 1, 1, 1], "VALID")
-    sizes = [*dims_of(x), 2]
-    return lookup("Reshape")(found, shape=tuple(-1 if isinstance(n, Tensor) else n for n in sizes))
+    return slopes(ops.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], "reflect"), "valid")
 
 
 @v1()

@@ -82,6 +82,9 @@ def test_edges_and_glimpses() -> None:
     down, right = np.moveaxis(run(tf.image.sobel_edges(ramp)), -1, 0)
     np.testing.assert_array_equal(down[0, 1:-1, :, 0], 8.0)  # (1 + 2 + 1) * 2
     np.testing.assert_array_equal(right, 0.0)
+    unknown = tf.placeholder("float32", [None, None, None, 1])
+    edges = run(tf.image.sobel_edges(unknown), {unknown: ramp})
+    np.testing.assert_array_equal(edges, np.stack([down, right], -1))
     image = np.arange(72, dtype="float32").reshape(2, 6, 6, 1)
     middle = tf.image.extract_glimpse(image, [3, 3], [[0.0, 0.0], [0.3, -0.3]])
     expected = [image[0, 1:4, 1:4], image[1, 2:5, 0:3]]
