@@ -29,6 +29,7 @@ class Held:
 
     Attributes:
         path, cut, shape: of the whole.
+        mesh: whose processes have the pieces.
         handle: of the piece, for graphs.
         known: the whole value that the piece is of, where the variable has it; it may be dropped.
     """
@@ -36,7 +37,7 @@ class Held:
     def __init__(self, variable: Variable, cut: Cut, mesh: ProcessMesh) -> None:
         self.path, self.cut = variable.path, cut
         self.shape: TensorShape = variable.shape
-        self._mesh = mesh
+        self.mesh = mesh
         self._store = VariableStore(variable.path)
         self.handle: Tensor = EagerTensor(self._store, resource)
         self.known: Any = None
@@ -44,7 +45,7 @@ class Held:
 
     def put(self, value: Any) -> None:
         """Keep the piece of a whole value."""
-        piece = piece_of(fetched(value), self.cut, self._mesh)
+        piece = piece_of(fetched(value), self.cut, self.mesh)
         with one_lock((self._store,)):
             self._store.store(piece)
 
@@ -61,13 +62,8 @@ class Held:
         found = self.piece()
         for axis, name in enumerate(self.cut):
             if name is not None:
-                found = gathered_array(found, axis, self._mesh.along(name))
+                found = gathered_array(found, axis, self.mesh.along(name))
         return found
-
-    @property
-    def is_of(self) -> ProcessMesh:
-        """The mesh whose processes have the pieces."""
-        return self._mesh
 
 
 _held: weakref.WeakKeyDictionary[VariableStore, Held] = weakref.WeakKeyDictionary()
@@ -101,7 +97,7 @@ class HeldPieces:
     def of(self, store: VariableStore) -> Held | None:
         """The piece of a variable, made when it is first asked for; None if it is not cut."""
         found = _held.get(store)
-        if found is not None and found.is_of is self._mesh:
+        if found is not None and found.mesh is self._mesh:
             return found
         variable: Any = None if store.owner is None else store.owner()
         axes = None if variable is None else self._layout(variable)
@@ -112,7 +108,7 @@ class HeldPieces:
 
     def __iter__(self) -> Iterator[tuple[VariableStore, Held]]:
         every = list(_held.items())
-        return iter([(store, held) for store, held in every if held.is_of is self._mesh])
+        return iter([(store, held) for store, held in every if held.mesh is self._mesh])
 
     def drop_wholes(self) -> None:
         """Keep pieces alone; those of values that the program has set since are taken of these."""

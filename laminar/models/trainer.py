@@ -439,11 +439,12 @@ class Trainer(TrainingSteps):
             raise InvalidArgumentError(f"verbose must be 0, 1, 2 or 'auto', got {verbose!r}")
         if self._laminar_workers is not None and not self._laminar_workers.is_first:
             level = 0
-            everywhere = "saves_model" if self._laminar_workers.keeps_pieces else ""
+            gathers = self._laminar_workers.keeps_pieces  # all take part in saving
             callbacks = [
                 c
                 for c in flatten(callbacks)
-                if not getattr(c, "is_for_first", False) or getattr(c, everywhere, False)
+                if not getattr(c, "is_for_first", False)
+                or (gathers and getattr(c, "saves_model", False))
             ]
         listeners = callbacks_module.CallbackList(
             callbacks,
